@@ -1,0 +1,76 @@
+"""The E, Z and mu updates of the ADMM, (28)-(30), on a state that is smaller than the paper's notation.
+
+With T = Y - E + Z/mu the argument of the prox and X its result,
+
+* off Omega:  E = -X and Z = 0 exactly after every step, so the next T is X itself;
+* on Omega:   E = 0 and Z_k = Z_{k-1} + mu (Y - X) = mu (T - X), so the next T is Y + (mu / mu') (T - X).
+
+So T and Y are the whole state: E, Z and the previous X need no arrays of their own. One pass in cache-sized pieces
+makes the next T in place and sums up the residuals.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from . import threads
+
+PIECE = 1 << 15  # numbers in a piece: five arrays of that length fit the second-level cache
+
+
+class Residuals(NamedTuple):
+    """How far a step is from feasible and from still; Frobenius norms, and largest entries for the paper's rule."""
+
+    primal: float  # ||Y - X - E||_F, which is that of Y - X on Omega
+    change: float  # ||X_k - X_{k-1}||_F off Omega = ||E_k - E_{k-1}||_F
+    dual: float  # ||Z||_F / mu
+    primal_max: float
+    change_max: float  # over all entries where x_old is given, else off Omega
+
+
+def advance(
+    t: np.ndarray,
+    x: np.ndarray,
+    y: np.ndarray,
+    observed: np.ndarray,
+    ratio: float,
+    x_old: np.ndarray | None = None,
+) -> Residuals:
+    """Turn T into the next T, in place; ``ratio`` is mu_{k-1} / mu_k. All arrays C-contiguous and of one shape.
+
+    >>> t, x, y = np.array([3.0, 1.0]), np.array([2.0, 0.5]), np.array([4.0, 0.0])
+    >>> advance(t, x, y, np.array([True, False]), 0.5).primal, t
+    (2.0, array([4.5, 0.5]))
+    """
+    t1, x1, y1, m1 = (threads.flat(a) for a in (t, x, y, observed))
+    o1 = None if x_old is None else threads.flat(x_old)
+
+    def work(s: slice) -> tuple[float, float, float, float, float]:
+        t, x, y, m = t1[s], x1[s], y1[s], m1[s]
+        d = t - x  # on Omega this is Z_k / mu
+        e = y - x
+        e *= m
+        on = d * m
+        d -= on  # off Omega: X_{k-1} - X_k
+        primal, dual, change = float(e @ e), float(on @ on), float(d @ d)
+        moved = d if o1 is None else x - o1[s]
+        primal_max, change_max = float(_max_abs(e)), float(_max_abs(moved))
+        on *= ratio
+        on += e
+        np.add(x, on, out=t)
+        return primal, change, dual, primal_max, change_max
+
+    sums = threads.each(work, t1.size, PIECE)
+    primal, change, dual, primal_max, change_max = zip(*sums, strict=True)
+    return Residuals(
+        *(math.sqrt(math.fsum(squares)) for squares in (primal, change, dual)),
+        max(primal_max),
+        max(change_max),
+    )
+
+
+def _max_abs(a: np.ndarray) -> float:
+    return max(a.max(), -a.min())

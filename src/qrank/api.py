@@ -1,0 +1,122 @@
+"""complete(): checks the input, looks the method up, solves; the only place that parses strings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .errors import InputError, KindError, nearest
+from .methods import METHODS, Method
+from .problem import Problem
+from .solve import Completion, OnStep, Status, solve
+
+
+def complete(
+    y: Any,
+    observed: Any = None,
+    method: str | Method = "vmtqn",
+    slice_axes: tuple[int, int] = (0, 1),
+    *,
+    preset: str | None = None,
+    on_step: OnStep | None = None,
+    rng: np.random.Generator | int | None = None,
+    holdout: float = 0.0,
+    **options: Any,
+) -> Completion:
+    """Fill the missing entries of a multi-way array.
+
+    Parameters
+    ----------
+    y
+        The array, of two or more axes; never changed. NaN in a float array, or the mask of a masked array, marks what is
+        missing unless ``observed`` is given. A zero is a value like any other.
+    observed
+        Boolean, True where the value is known, of y's shape or broadcastable to it.
+    method
+        A name from ``qrank.METHODS`` (``qrank methods`` lists them) or a configured method.
+    slice_axes
+        The two axes that form a frontal slice; all other axes together are the third mode.
+    preset
+        ``"paper"`` sets exactly the paper's parameters and stopping rule; the default starts mu from the data and stops
+        on relative residuals.
+    on_step
+        Called with the :class:`Record` of every step; a true answer stops the run.
+    rng
+        For whatever is random: a NumPy generator or a seed.
+    holdout
+        Share of the known entries to hide from the method and measure the error on (``Record.holdout``); they come back
+        as they were given.
+    **options
+        Those of the method: ``tol``, ``max_steps``, ``rho``, ``mu0``, ``mu_max``, ``penalty``, ``update_every``, ``r``, …
+
+    Returns
+    -------
+    Completion
+        ``x`` has y's shape, kind and floating dtype (integers and bool become float64), known entries exactly as given.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.standard_normal((20, 2)) @ rng.standard_normal((2, 20 * 8))
+    >>> x = x.reshape(20, 20, 8)
+    >>> y = np.where(rng.random(x.shape) < 0.7, x, np.nan)
+    >>> result = complete(y)
+    >>> str(result.status)
+    'The run converged: its stopping rule is met.'
+    >>> bool(np.abs(result.x - x).max() < 1e-2)
+    True
+    """
+    given = _array(y)
+    chosen = _method(method, preset, options)
+    problem = Problem.of(given, observed, slice_axes)
+    known = problem.layout.outer(problem.observed)
+    if known.all():
+        x, status, history, transform = problem.fill(problem.y), Status.COMPLETE, [], None
+    else:
+        rng = np.random.default_rng(rng)
+        if holdout:
+            problem = problem.hold_out(holdout, rng)
+        x, status, history, transform = solve(problem, chosen, on_step, rng)
+    return Completion(
+        x=_like(y, x, known),
+        status=status,
+        history=history,
+        method=chosen,
+        transform=transform,
+        observed=known,
+        slice_axes=problem.layout.slice_axes,
+    )
+
+
+def _array(y: Any) -> Any:
+    """Return y as a NumPy array or masked array; xarray's arrays and whatever NumPy can take are seen as such."""
+    array = y if isinstance(y, np.ndarray) else np.asarray(y)
+    if array.dtype.kind not in "fiubc":
+        raise KindError(f"an array of numbers is needed, not one of type {array.dtype}")
+    return array
+
+
+def _method(method: str | Method, preset: str | None, options: dict[str, Any]) -> Method:
+    if isinstance(method, Method):
+        if preset is not None or options:
+            raise InputError("a configured method has its options already: give them when configuring it")
+        return method
+    if not isinstance(method, str):
+        raise KindError(f"method must be a name or a configured method, not {type(method).__name__}")
+    if method not in METHODS:
+        raise InputError(f"unknown method '{method}'{nearest(method, METHODS)}")
+    return METHODS[method].configured(preset, **options)
+
+
+def _like(y: Any, x: np.ndarray, known: np.ndarray) -> Any:
+    """Return x with the dtype and kind of y, its known entries copied from y itself."""
+    values = np.ma.getdata(y if isinstance(y, np.ndarray) else np.asarray(y))
+    if values.dtype.kind == "f":
+        x = x.astype(values.dtype, copy=False)
+    np.copyto(x, values, where=known)
+    if isinstance(y, np.ma.MaskedArray):
+        return np.ma.array(x)
+    if hasattr(y, "dims") and hasattr(y, "copy") and not isinstance(y, np.ndarray):  # an xarray.DataArray
+        return y.copy(data=x)
+    return x

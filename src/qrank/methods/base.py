@@ -1,0 +1,98 @@
+"""What a method is: frozen options, an initial state, and one step."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..errors import InputError, KindError, nearest
+from ..problem import Problem
+from ..solve import Step
+from ..transforms import Transform
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Method:
+    """Options that every method has. ``step`` is pure but for one thing: it may reuse the arrays of the state it is given.
+
+    A method defines ``init``, ``step`` and ``answer``, and has a name and a line that says what it is.
+    """
+
+    name: ClassVar[str]
+    about: ClassVar[str]
+
+    tol: float = 1e-5
+    max_steps: int = 500
+
+    def __post_init__(self) -> None:
+        check_number("tol", self.tol, above=0)
+        check_number("max_steps", self.max_steps, above=0, whole=True)
+
+    def init(self, problem: Problem, rng: np.random.Generator) -> Any:
+        """Return the state before the first step."""
+        raise AssertionError(f"{self.name} defines no initial state")
+
+    def step(self, problem: Problem, state: Any) -> tuple[Any, Step]:
+        """Return the next state, and what is to be told of the step."""
+        raise AssertionError(f"{self.name} defines no step")
+
+    def answer(self, state: Any) -> np.ndarray:
+        """Return X, of the size of the problem's y."""
+        raise AssertionError(f"{self.name} defines no answer")
+
+    def learned(self, problem: Problem, state: Any) -> Transform | None:
+        """Return the transform that the run ended with, for methods that have one."""
+        return None
+
+    @classmethod
+    def options(cls) -> dict[str, Any]:
+        """Return the names of the options and their defaults."""
+        return {
+            f.name: None if f.default is dataclasses.MISSING else f.default for f in dataclasses.fields(cls)
+        }
+
+    @classmethod
+    def configured(cls, preset: str | None = None, **options: Any) -> Method:
+        """Return the method with a preset and options; a misspelt option is an error that names the nearest right one."""
+        known = cls.options()
+        for option in options:
+            if option not in known:
+                raise InputError(f"method '{cls.name}' has no option '{option}'{nearest(option, known)}")
+        for f in dataclasses.fields(cls):
+            if f.default is dataclasses.MISSING and f.name not in options:
+                raise InputError(f"method '{cls.name}' needs the option '{f.name}'")
+        return cls(**{**cls.preset(preset), **options})
+
+    @classmethod
+    def preset(cls, preset: str | None) -> dict[str, Any]:
+        """Return the options that a preset sets."""
+        if preset in (None, "default"):
+            return {}
+        raise InputError(f"method '{cls.name}' has no preset '{preset}'; there is: default")
+
+    def __str__(self) -> str:
+        def short(value: Any) -> str:
+            return f"array{value.shape}" if isinstance(value, np.ndarray) else repr(value)
+
+        given = (f"{f.name}={short(getattr(self, f.name))}" for f in dataclasses.fields(self))
+        return f"{self.name}({', '.join(given)})"
+
+
+def check_number(
+    name: str, value: Any, above: float | None = None, at_least: float | None = None, whole: bool = False
+) -> None:
+    """Raise one clear sentence if an option is not a number in its range.
+
+    >>> check_number("rho", 1.1, above=1)
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        raise KindError(f"{name} must be a number, not {value!r}")
+    if not np.isfinite(value) or (whole and int(value) != value):
+        raise InputError(f"{name} must be a {'whole' if whole else 'finite'} number, not {value!r}")
+    if above is not None and not value > above:
+        raise InputError(f"{name} must be above {above}, not {value!r}")
+    if at_least is not None and not value >= at_least:
+        raise InputError(f"{name} must be at least {at_least}, not {value!r}")

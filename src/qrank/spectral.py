@@ -1,0 +1,155 @@
+"""The only place with an SVD: the slices of a stack are shrunk here, fast.
+
+Shrinking a slice G = U S V^T means replacing S by prox(S). Three facts make that cheap:
+
+1. **Screening.** sigma_1(G) <= ||G||_F, so a slice with ||G||_F <= lam vanishes: no decomposition is needed.
+2. **Gram matrix.** For n1 <= n2, G G^T = U S^2 U^T and the result is U_k diag(prox(s)/s) U_k^T G with the k columns
+   that survive: one n1 x n1 eigendecomposition and products, instead of an SVD of n1 x n2.
+3. **Where squaring is safe.** The Gram matrix knows s^2 only to eps * s_1^2, so s to eps * s_1^2 / s. With s >= lam >=
+   GRAM_SAFE * s_1 that error is far below lam; a slice with a larger spread gets a true SVD.
+
+Slices are independent, so threads share them out, each holding BLAS to one thread (`threads.each`).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from . import threads
+from .penalties import Penalty
+
+PIECE = 1 << 16  # numbers in one thread's piece: fits the second-level cache together with its workspace
+
+
+def gram_safe(dtype: np.dtype) -> float:
+    """Return the least lam / s_1 at which a Gram matrix in this precision may stand in for an SVD.
+
+    >>> gram_safe(np.dtype("float64"))
+    1e-06
+    """
+    return 1e-6 if np.dtype(dtype).itemsize >= 8 * (1 + np.dtype(dtype).kind.count("c")) else 3e-4
+
+
+class Shrunk(NamedTuple):
+    """What shrinking a stack tells besides the stack itself."""
+
+    value: float  # sum of the penalty over the shrunk Q-singular values: ||X||_{Q,*} for the nuclear penalty
+    envelope: float  # sum of the penalty's Moreau envelope over the Q-singular values before shrinking
+    ranks: np.ndarray  # (r,) int: how many singular values of each slice survive
+
+
+def energies(g: np.ndarray) -> np.ndarray:
+    """Return the squared Frobenius norm of each slice of a stack (r, n1, n2).
+
+    >>> energies(np.ones((2, 3, 5)))
+    array([15., 15.])
+    """
+    flat = g.reshape(len(g), -1)
+
+    def work(s: slice) -> np.ndarray:
+        part = flat[s]
+        return np.einsum("ij,ij->i", part.conj(), part).real
+
+    piece = max(1, PIECE // max(1, flat.shape[1]))
+    return np.concatenate(threads.each(work, len(g), piece)) if len(g) else np.zeros(0, flat.real.dtype)
+
+
+def shrink(g: np.ndarray, lam: float, penalty: Penalty, weights: np.ndarray | None = None) -> Shrunk:
+    """Replace every slice U S V^T of the stack g (r, n1, n2) by U prox(S) V^T, in place.
+
+    ``weights`` (r,) says how many slices each one stands for (the conjugate pairs of a real Fourier transform).
+
+    >>> from qrank.penalties import Nuclear
+    >>> g = np.diag([3.0, 1.0])[None]
+    >>> shrink(g, 2.0, Nuclear()).value, g[0, 0, 0].round(12)
+    (1.0, 1.0)
+    """
+    energy = energies(g)
+    live = np.flatnonzero(energy > lam * lam)
+    g[energy <= lam * lam] = 0
+    weights = np.ones(len(g)) if weights is None else weights
+    ranks = np.zeros(len(g), dtype=int)
+    n1, n2 = g.shape[1:]
+    stack = g if n1 <= n2 else g.swapaxes(1, 2)
+
+    def work(s: slice) -> tuple[float, float]:
+        chosen = live[s]
+        whole = len(chosen) == chosen[-1] - chosen[0] + 1  # consecutive slices are worked on where they lie
+        part = stack[chosen[0] : chosen[-1] + 1] if whole else stack[chosen]
+        value, envelope, ranks[chosen] = _shrink_part(part, lam, penalty)
+        if not whole:
+            stack[chosen] = part
+        return float(weights[chosen] @ value), float(weights[chosen] @ envelope)
+
+    piece = max(1, PIECE // max(1, n1 * n2))
+    sums = threads.each(work, len(live), piece)
+    # A vanished slice has all s <= lam, where every penalty's envelope is s^2 / (2 lam).
+    vanished = float(weights[energy <= lam * lam] @ energy[energy <= lam * lam]) / (2 * lam)
+    return Shrunk(math.fsum(v for v, _ in sums), math.fsum(e for _, e in sums) + vanished, ranks)
+
+
+def _shrink_part(a: np.ndarray, lam: float, penalty: Penalty) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Shrink a few slices (m, n1, n2), n1 <= n2, in place; return penalty, envelope and rank of each."""
+    w, u = np.linalg.eigh(a @ _t(a))
+    s = np.sqrt(np.maximum(w, 0))  # ascending, (m, n1)
+    safe = lam >= gram_safe(a.dtype) * s[:, -1]
+    if not safe.all():
+        if len(a) > 1:
+            parts = [_shrink_part(a[i : i + 1], lam, penalty) for i in range(len(a))]
+            return tuple(np.concatenate(p) for p in zip(*parts, strict=True))  # pyright: ignore
+        return _shrink_svd(a, lam, penalty)
+    x = penalty.prox(s, lam)
+    ranks = (x > 0).sum(axis=1)
+    k = a.shape[1] - int(ranks.max(initial=0))
+    u = u[:, :, k:]
+    f = (x[:, k:] / np.maximum(s[:, k:], lam))[:, None, :]
+    a[...] = (u * f) @ (_t(u) @ a)
+    return *_sums(s, x, lam, penalty), ranks
+
+
+def _shrink_svd(a: np.ndarray, lam: float, penalty: Penalty) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    u, s, vh = np.linalg.svd(a, full_matrices=False)
+    x = penalty.prox(s, lam)
+    a[...] = (u * x[:, None, :]) @ vh
+    return *_sums(s, x, lam, penalty), (x > 0).sum(axis=1)
+
+
+def _sums(s: np.ndarray, x: np.ndarray, lam: float, penalty: Penalty) -> tuple[np.ndarray, np.ndarray]:
+    envelope = penalty.envelope(s, lam)
+    return (envelope - (s - x) ** 2 / (2 * lam)).sum(axis=1), envelope.sum(axis=1)
+
+
+def _t(a: np.ndarray) -> np.ndarray:
+    """Return the conjugate transpose of each slice; a view where the slices are real."""
+    return (a.conj() if np.iscomplexobj(a) else a).swapaxes(1, 2)
+
+
+def singular_values(g: np.ndarray) -> np.ndarray:
+    """Return the singular values of each slice of a stack (r, n1, n2), descending: shape (r, min(n1, n2)).
+
+    >>> singular_values(np.diag([3.0, -4.0])[None])
+    array([[4., 3.]])
+    """
+    piece = max(1, PIECE // max(1, g.shape[1] * g.shape[2]))
+    parts = threads.each(lambda s: np.linalg.svd(g[s], compute_uv=False), len(g), piece)
+    return np.concatenate(parts) if parts else np.zeros((0, min(g.shape[1:])), g.real.dtype)
+
+
+def spectral_norm(g: np.ndarray) -> float:
+    """Return the largest singular value over the slices of a stack.
+
+    Slices are tried in the order of their Frobenius norms, which bound their spectral norms, until no other can win.
+
+    >>> spectral_norm(np.stack([np.eye(3), 2 * np.eye(3)]))
+    2.0
+    """
+    bounds = np.sqrt(energies(g))
+    best = 0.0
+    for i in np.argsort(bounds)[::-1]:
+        if bounds[i] <= best:
+            break
+        best = max(best, float(np.linalg.norm(g[i], 2)))
+    return best

@@ -1,0 +1,70 @@
+"""Both cores for work that BLAS would leave to one.
+
+A product of large matrices is threaded inside BLAS. The decompositions of many small slices, and element-wise passes
+over large arrays, are not: they are cut into pieces here, each piece run by one thread with BLAS held to one thread.
+NumPy and LAPACK release the interpreter's lock, so the threads really run side by side. A piece is computed in the
+same way whichever thread takes it, so results do not depend on their number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache
+
+import numpy as np
+import scipy.linalg.lapack  # noqa: F401  SciPy brings its own BLAS: loaded before the controller looks
+from threadpoolctl import ThreadpoolController
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+@cache
+def _pool(workers: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(workers, thread_name_prefix="qrank")
+
+
+def count() -> int:
+    """Return the number of threads to use: as many as the caller lets BLAS have.
+
+    >>> count() >= 1
+    True
+    """
+    return max(
+        (lib.num_threads for lib in _controller().lib_controllers if lib.user_api == "blas"), default=1
+    )
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Hold BLAS to one thread inside the block, and leave it afterwards as it was."""
+    with _controller().limit(limits=1, user_api="blas"):
+        yield
+
+
+def each(work: Callable[[slice], object], length: int, piece: int) -> list:
+    """Call ``work(slice)`` on consecutive pieces of ``range(length)`` in threads; return the results in order.
+
+    >>> each(lambda s: sum(range(s.start, s.stop)), 10, 4)
+    [6, 22, 17]
+    """
+    pieces = [slice(start, min(start + piece, length)) for start in range(0, length, piece)]
+    workers = min(count(), len(pieces))
+    with one_blas_thread():
+        if workers <= 1:
+            return [work(s) for s in pieces]
+        return list(_pool(workers).map(work, pieces))
+
+
+def flat(x: np.ndarray) -> np.ndarray:
+    """Return a one-dimensional view of a contiguous array.
+
+    >>> flat(np.zeros((2, 3))).shape
+    (6,)
+    """
+    assert x.flags.c_contiguous
+    return x.reshape(-1)

@@ -1,0 +1,314 @@
+"""Transforms along the third mode: t -> T x_3 Q for fixed isometries and for any given Q.
+
+A transform maps a stack (n3, n1, n2) to a stack (r, n1, n2). Its columns are orthonormal, so that ``backward`` is both
+the adjoint and, on the span of Q, the inverse: **prox of g after Q is Q^T prox_g Q**, which is all that the methods use.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.fft
+import scipy.linalg
+import scipy.sparse
+
+from . import threads
+from .errors import FileError, InputError, KindError, need
+from .tensor import Layout
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+class Transform:
+    """What all transforms share; :meth:`forward` and :meth:`backward` are theirs."""
+
+    n3: int
+    r: int
+    weights: np.ndarray | None = None  # (r,): how many slices each one stands for; None means one each
+
+    def forward(self, t: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+        """Return T x_3 Q for a stack (n3, n1, n2): shape (r, n1, n2)."""
+        raise AssertionError(f"{type(self).__name__} defines no forward transform")
+
+    def backward(self, g: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+        """Return G x_3 Q^T for a stack (r, n1, n2): shape (n3, n1, n2)."""
+        raise AssertionError(f"{type(self).__name__} defines no backward transform")
+
+    @cached_property
+    def matrix(self) -> np.ndarray:
+        """Q itself, shape (n3, r)."""
+        return self.forward(np.eye(self.n3)[:, :, None])[:, :, 0].T
+
+    def apply(self, x: np.ndarray, slice_axes: tuple[int, int] = (0, 1)) -> np.ndarray:
+        """Return X x_3 Q, shape (n1, n2, r), for an array whose other axes together have length n3.
+
+        >>> Cosine(8).apply(np.ones((4, 5, 8))).shape
+        (4, 5, 8)
+        """
+        layout = Layout.of(np.shape(x), slice_axes)
+        if layout.n3 != self.n3:
+            raise InputError(
+                f"this transform is for a third mode of length {self.n3}, the array's has {layout.n3}"
+            )
+        return np.moveaxis(self.forward(np.ascontiguousarray(layout.stack(np.asarray(x)))), 0, 2)
+
+    def save(self, path: str | Path) -> None:
+        """Write Q to an ``.npz`` file that :func:`load` reads."""
+        path = Path(path)
+        beside = path.with_name(path.name + ".part")
+        try:
+            with beside.open("wb") as file:
+                np.savez(file, q=self.matrix)
+            beside.replace(path)
+        except OSError as error:
+            beside.unlink(missing_ok=True)
+            raise FileError(f"cannot write {path}: {error.strerror}") from error
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw Q as a picture, real part, one column a basis vector; needs matplotlib."""
+        plt = need("matplotlib.pyplot", "report", "plotting a transform")
+        ax = plt.subplots()[1] if ax is None else ax
+        q = self.matrix.real
+        limit = float(np.abs(q).max()) or 1.0
+        ax.imshow(q, cmap="RdBu_r", vmin=-limit, vmax=limit, aspect="auto", interpolation="nearest")
+        ax.set(xlabel="column of Q", ylabel="position along the third mode")
+        return ax
+
+
+@dataclass(frozen=True, eq=False)
+class Matrix(Transform):
+    """Any column-orthonormal Q of shape (n3, r), dense or sparse.
+
+    >>> Matrix(np.eye(4)[:, :2]).forward(np.ones((4, 3, 3))).shape
+    (2, 3, 3)
+    """
+
+    q: Any = field(repr=False)  # ndarray, or a SciPy sparse array
+
+    @property
+    def n3(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Length of the third mode."""
+        return self.q.shape[0]
+
+    @property
+    def r(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Number of columns of Q."""
+        return self.q.shape[1]
+
+    @cached_property
+    def matrix(self) -> np.ndarray:
+        """Q itself, shape (n3, r)."""
+        return self.q.toarray() if scipy.sparse.issparse(self.q) else self.q
+
+    def forward(self, t: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+        """Return T x_3 Q."""
+        return _along_first(self.q.T, t, out)
+
+    def backward(self, g: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+        """Return G x_3 Q^T."""
+        return _along_first(self.q, g, out)
+
+
+def _along_first(m: Any, t: np.ndarray, out: np.ndarray | None) -> np.ndarray:
+    flat = t.reshape(t.shape[0], math.prod(t.shape[1:]))
+    m = m.astype(t.dtype, copy=False)
+    if out is None or scipy.sparse.issparse(m):
+        return (m @ flat).reshape(-1, *t.shape[1:])
+    np.matmul(m, flat, out=out.reshape(m.shape[0], -1))
+    return out
+
+
+@dataclass(frozen=True)
+class Identity(Transform):
+    """Q = I: every frontal slice on its own."""
+
+    n3: int
+
+    @property
+    def r(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Number of slices."""
+        return self.n3
+
+    def forward(self, t: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+        """Return a copy of T."""
+        return _copy(t, out)
+
+    def backward(self, g: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+        """Return a copy of G."""
+        return _copy(g, out)
+
+
+def _copy(t: np.ndarray, out: np.ndarray | None) -> np.ndarray:
+    if out is None:
+        return t.copy()
+    out[...] = t
+    return out
+
+
+@dataclass(frozen=True)
+class Fourier(Transform):
+    """The unitary DFT of a real tensor: the n3 // 2 + 1 slices that the conjugate symmetry leaves to know.
+
+    >>> Fourier(5).forward(np.ones((5, 2, 2))).shape
+    (3, 2, 2)
+    """
+
+    n3: int
+
+    @property
+    def r(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Number of slices kept."""
+        return self.n3 // 2 + 1
+
+    @cached_property
+    def weights(self) -> np.ndarray:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """2 for a slice that stands for a conjugate pair, 1 for the real ones."""
+        w = np.full(self.r, 2.0)
+        w[0] = 1
+        if self.n3 % 2 == 0:
+            w[-1] = 1
+        return w
+
+    @cached_property
+    def matrix(self) -> np.ndarray:
+        """The whole unitary matrix, shape (n3, n3)."""
+        return scipy.linalg.dft(self.n3, scale="sqrtn")
+
+    def forward(self, t: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+        """Return the real-input FFT along the third mode."""
+        return scipy.fft.rfft(t, axis=0, norm="ortho", workers=threads.count())
+
+    def backward(self, g: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+        """Return the inverse FFT."""
+        return scipy.fft.irfft(g, n=self.n3, axis=0, norm="ortho", workers=threads.count(), overwrite_x=True)
+
+
+@dataclass(frozen=True)
+class Cosine(Transform):
+    """The orthonormal DCT-II."""
+
+    n3: int
+
+    @property
+    def r(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Number of slices."""
+        return self.n3
+
+    def forward(self, t: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+        """Return the cosine transform along the third mode."""
+        return scipy.fft.dct(t, type=2, axis=0, norm="ortho", workers=threads.count())
+
+    def backward(self, g: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+        """Return the inverse cosine transform."""
+        return scipy.fft.idct(g, type=2, axis=0, norm="ortho", workers=threads.count(), overwrite_x=True)
+
+
+def daubechies(moments: int) -> np.ndarray:
+    """Return the 2 * moments taps of the orthonormal Daubechies low-pass filter, by spectral factorisation.
+
+    >>> daubechies(2).round(4)
+    array([ 0.483 ,  0.8365,  0.2241, -0.1294])
+    """
+    # |h(w)|^2 = 2 (1 - y)^N P(y), y = sin^2(w/2): keep the roots z inside the unit circle, with y = (2 - z - 1/z) / 4.
+    p = np.polynomial.Polynomial([math.comb(moments - 1 + k, k) for k in range(moments)])
+    h = np.ones(1)
+    for y in p.roots() if moments > 1 else ():
+        z = np.roots([1, 4 * y - 2, 1])
+        h = np.convolve(h, [1, -z[np.abs(z) < 1][0]])
+    for _ in range(moments):
+        h = np.convolve(h, [1, 1])
+    h = h.real
+    return h * (math.sqrt(2) / h.sum())
+
+
+def wavelet(n3: int, moments: int = 4, levels: int | None = None) -> Matrix:
+    """Return the periodic orthonormal Daubechies wavelet transform of any length n3.
+
+    A band of odd length hands its last sample, untransformed, to the coarse band: still orthonormal. By default there are
+    as many levels as leave the coarse band at least as long as the filter.
+
+    >>> q = wavelet(11).matrix
+    >>> bool(np.allclose(q.T @ q, np.eye(11)))
+    True
+    """
+    low = daubechies(moments)
+    high = low[::-1] * (-1.0) ** np.arange(len(low))
+    if levels is None:
+        levels = max(0, int(math.log2(n3 / len(low)))) if n3 >= len(low) else 0
+    q = scipy.sparse.eye_array(n3, format="csr")
+    band = n3
+    for _ in range(levels):
+        if band < 2:
+            break
+        half, odd = divmod(band, 2)
+        rows, columns, values = [], [], []
+        for i in range(half):
+            where = (2 * i + np.arange(len(low))) % (2 * half)
+            for row, taps in ((i, low), (half + odd + i, high)):
+                rows += [row] * len(low)
+                columns += where.tolist()
+                values += taps.tolist()
+        if odd:
+            rows, columns, values = [*rows, half], [*columns, band - 1], [*values, 1.0]
+        level = scipy.sparse.coo_array((values, (rows, columns)), shape=(band, band)).tocsr()
+        q = scipy.sparse.block_diag([level, scipy.sparse.eye_array(n3 - band)], format="csr") @ q
+        band = half + odd
+    q = q.T.tocsr()
+    return Matrix(q if n3 > 256 else q.toarray())  # a small dense product is faster than a sparse one
+
+
+def random_orthogonal(n3: int, r: int, rng: np.random.Generator) -> Matrix:
+    """Return a column-orthonormal Q (n3, r), uniform on the Stiefel manifold.
+
+    >>> random_orthogonal(5, 2, np.random.default_rng(0)).matrix.shape
+    (5, 2)
+    """
+    q, upper = np.linalg.qr(rng.standard_normal((n3, r)))
+    return Matrix(q * np.where(np.diag(upper) < 0, -1.0, 1.0))
+
+
+def transform_of(q: Any, n3: int) -> Transform:
+    """Return q as a transform of a third mode of length n3, or say why it is none.
+
+    >>> transform_of(np.eye(3), 3).r
+    3
+    """
+    if not isinstance(q, Transform):
+        q = Matrix(checked_matrix(q))
+        defect = np.abs(q.q.T @ q.q - np.eye(q.r)).max(initial=0.0)
+        if defect > 1e-6:
+            raise InputError(
+                f"the columns of q must be orthonormal, but q^T q differs from the identity by {defect:.2g};"
+                " orthonormalise it (np.linalg.qr) or use method 'tnn-linear'"
+            )
+    if q.n3 != n3:
+        raise InputError(f"q is for a third mode of length {q.n3}, but that of the data has length {n3}")
+    return q
+
+
+def checked_matrix(q: Any) -> np.ndarray:
+    """Return q as a finite real matrix (n3, r) with r <= n3, or say why it is none."""
+    q = np.asarray(q)
+    if q.ndim != 2 or not 1 <= q.shape[1] <= q.shape[0]:
+        raise InputError(f"q must be a matrix with at most as many columns as rows, not of shape {q.shape}")
+    if q.dtype.kind not in "fiub":
+        raise KindError(f"q must be a real matrix, not of type {q.dtype}")
+    q = q.astype(float)
+    if not np.isfinite(q).all():
+        raise InputError("q has entries that are not finite")
+    return q
+
+
+def load(path: str | Path) -> Matrix:
+    """Read a transform that :meth:`Transform.save` wrote."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            return Matrix(file["q"])
+    except (OSError, ValueError, KeyError, EOFError) as error:
+        raise FileError(f"{path} is not a transform saved by qrank") from error
