@@ -1,0 +1,44 @@
+"""16-bit colour PNG, which Pillow would silently cut down to 8 bits: through PyAV."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+
+from qrank.errors import need
+from qrank.files.pictures import split_alpha
+
+GREY_TYPES = (0, 4)  # colour types of the PNG header: grey, and grey with transparency
+ENCODED = {3: ("rgb48le", "rgb48be"), 4: ("rgba64le", "rgba64be")}
+
+
+def is_deep_png(path: Path) -> bool:
+    """Tell whether a PNG has 16 bits a channel, and more channels than Pillow reads with 16 bits."""
+    with path.open("rb") as stream:
+        head = stream.read(26)
+    return head[:4] == b"\x89PNG" and len(head) == 26 and head[24] == 16 and head[25] != 0
+
+
+def read_deep_png(path: Path) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return pixels height x width (x 3) and transparency, uint16."""
+    av = need("av", "files", "reading 16-bit colour pictures")
+    grey = path.read_bytes()[25] in GREY_TYPES
+    with av.open(str(path)) as film:
+        frame = next(film.decode(video=0))
+        pixels, alpha = split_alpha(frame.to_ndarray(format="rgba64le"))
+    return (np.ascontiguousarray(pixels[..., 0]) if grey else pixels), alpha
+
+
+def write_deep_png(path: Path, pixels: np.ndarray) -> None:
+    """Write uint16 pixels, height x width x (2 grey and alpha, 3 colours, 4 colours and alpha)."""
+    av = need("av", "files", "writing 16-bit colour pictures")
+    if pixels.shape[-1] == 2:
+        pixels = pixels[..., [0, 0, 0, 1]]
+    given, stored = ENCODED[pixels.shape[-1]]
+    frame = av.VideoFrame.from_ndarray(np.ascontiguousarray(pixels), format=given).reformat(format=stored)
+    codec = av.CodecContext.create("png", "w")
+    codec.height, codec.width = pixels.shape[:2]
+    codec.pix_fmt, codec.time_base = stored, Fraction(1)
+    path.write_bytes(b"".join(bytes(packet) for packet in [*codec.encode(frame), *codec.encode(None)]))

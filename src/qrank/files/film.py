@@ -1,0 +1,180 @@
+"""Writing video: exactly (FFV1 in .mkv, .avi), nearly (H.264 in .mp4, .mov), or as .gif; sound copied."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from qrank.errors import FileError, need
+from qrank.files.media import Loaded
+from qrank.files.pictures import as_frames, join_alpha, to_eight_bits, to_pixels
+from qrank.files.video import FORMATS, precise
+
+EXACT = (".mkv", ".avi")
+NEAR = (".mp4", ".mov", ".m4v")
+GIF = ".gif"
+USUAL_RATE = Fraction(25)
+# FFV1's own names for the pixels of FORMATS.
+FFV1 = {
+    "gray": "gray",
+    "gray16le": "gray16le",
+    "rgb24": "bgr0",
+    "rgb48le": "gbrp16le",
+    "rgba": "bgra",
+    "rgba64le": "gbrap16le",
+}
+ITU601 = 6  # the matrix that the conversion to YUV uses; untagged, players guess another for large pictures
+
+
+class Plan(NamedTuple):
+    """Encoder, its pixel format and its options."""
+
+    codec: str
+    stored: str
+    options: dict[str, str]
+
+
+def write(path: Path, array: np.ndarray, like: Loaded | None, rate: float | Fraction | None) -> list[str]:
+    """Write a video; return what its format could not keep."""
+    suffix = path.suffix.lower()
+    if suffix not in (*EXACT, *NEAR, GIF):
+        raise FileError(
+            f"{path.name} cannot be written: videos are written as {', '.join((*EXACT, *NEAR, GIF))}"
+        )
+    frames, alpha = as_frames(array, like, path.name)
+    frames = to_pixels(frames, array.dtype if like is None else like.native, path.name)
+    notes = []
+    if alpha is not None and suffix not in EXACT:
+        alpha = None
+        notes.append(f"{suffix} is written without transparency; use .mkv to keep it")
+    if suffix == GIF and frames.dtype == np.uint16:
+        frames = to_eight_bits(frames)
+        notes.append(".gif holds 8 bits, to which 16 were rounded; use .mkv to keep them")
+    if alpha is not None and frames.ndim == 3:
+        frames = np.repeat(frames[..., None], 3, axis=-1)
+    frames = join_alpha(frames, alpha)
+    if suffix in NEAR:
+        notes.append(f"{suffix} keeps pixels nearly, not exactly; use .mkv to keep them exactly")
+    clock = _clock(len(frames), like, rate, suffix)
+    return notes + _encode(path, frames, clock, like if rate is None else None)
+
+
+class Clock(NamedTuple):
+    """Frames a second, and when each frame is shown: at ``ticks[i] * base`` seconds."""
+
+    rate: Fraction
+    base: Fraction
+    ticks: list[int]
+
+
+def _clock(count: int, like: Loaded | None, rate: float | Fraction | None, suffix: str) -> Clock:
+    meta = {} if like is None else like.meta
+    steady = Fraction(rate or meta.get("rate") or USUAL_RATE).limit_denominator(1001)
+    times = None if rate is not None or suffix == ".avi" else meta.get("times")
+    if times is None or len(times) != count:
+        times = None
+    base = Fraction(1, 100) if suffix == GIF else Fraction(1, 90000) if times else 1 / steady
+    seconds = times or [number / steady for number in range(count)]
+    return Clock(steady, base, [round(second / base) for second in seconds])
+
+
+def _plan(suffix: str, frames: np.ndarray, given: str) -> Plan:
+    if suffix == GIF:
+        return Plan("gif", "gray" if given == "gray" else "pal8", {})
+    if suffix in EXACT:
+        return Plan("ffv1", FFV1[given], {"level": "3"})
+    # Half-size colour planes cannot divide an odd side.
+    planes = "yuv444p" if frames.shape[1] % 2 or frames.shape[2] % 2 else "yuv420p"
+    return Plan("libx264", planes + ("10le" if frames.dtype == np.uint16 else ""), {"crf": "12"})
+
+
+def _encode(path: Path, frames: np.ndarray, clock: Clock, like: Loaded | None) -> list[str]:
+    av = need("av", "files", "writing video")
+    given = FORMATS[frames.shape[3:] == (4,), frames.ndim == 4, frames.dtype == np.uint16]
+    suffix = path.suffix.lower()
+    plan = _plan(suffix, frames, given)
+    with ExitStack() as stack:
+        film = stack.enter_context(av.open(str(path), "w"))
+        stream = film.add_stream(plan.codec, rate=clock.rate, options=plan.options)
+        stream.height, stream.width, stream.pix_fmt = *frames.shape[1:3], plan.stored
+        codec = stream.codec_context
+        codec.time_base = clock.base
+        if like is not None and like.meta.get("aspect"):
+            codec.sample_aspect_ratio = like.meta["aspect"]
+        if suffix in NEAR:
+            codec.colorspace = codec.color_primaries = codec.color_trc = ITU601
+            codec.color_range = 1
+        sound, notes = _sound(film, like, suffix, stack)
+        waiting = next(sound, None)
+        for number, picture in enumerate(frames):
+            frame = _frame(picture, given, plan.stored)
+            frame.pts, frame.time_base = clock.ticks[number], clock.base
+            film.mux(stream.encode(frame))
+            # Sound goes between the pictures it is heard with, so that players need not search for it.
+            while waiting is not None and waiting.pts * waiting.time_base <= clock.ticks[number] * clock.base:
+                film.mux(waiting)
+                waiting = next(sound, None)
+        film.mux(stream.encode(None))
+        while waiting is not None:
+            film.mux(waiting)
+            waiting = next(sound, None)
+    return notes
+
+
+def _frame(picture: np.ndarray, given: str, stored: str) -> Any:
+    frames = need("av", "files", "writing video").VideoFrame
+    if stored == "pal8":
+        return frames.from_ndarray(_palette(picture), format="pal8")
+    if given == "gray" and stored.startswith("yuv"):
+        picture, given = np.repeat(picture[..., None], 3, axis=-1), "rgb24"
+    return frames.from_ndarray(picture, format=given).reformat(format=stored, interpolation=precise())
+
+
+def _palette(picture: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return indices and 256 colours (alpha, R, G, B): exact if 256 are enough, else the nearest."""
+    table = np.zeros((256, 4), np.uint8)
+    table[:, 0] = 255
+    colours, indices = np.unique(picture.reshape(-1, 3), axis=0, return_inverse=True)
+    if len(colours) > 256:
+        image = need("PIL.Image", "files", "writing .gif").fromarray(picture).quantize(256)
+        colours, indices = np.asarray(image.getpalette(), np.uint8).reshape(-1, 3), np.asarray(image)
+    table[: len(colours), 1:] = colours
+    return np.ascontiguousarray(indices.reshape(picture.shape[:2]), dtype=np.uint8), table
+
+
+def _sound(film: Any, like: Loaded | None, suffix: str, stack: ExitStack) -> tuple[Iterator[Any], list[str]]:
+    """Return the packets of sound to copy, and a note on each stream that cannot be."""
+    if like is None or not like.meta.get("sound"):
+        return iter(()), []
+    span = like.meta.get("span")
+    if span is None:
+        return iter(()), ["the sound was left out: it does not run with these frames"]
+    av = need("av", "files", "copying sound")
+    source = stack.enter_context(av.open(str(like.path), metadata_errors="ignore"))
+    pairs, notes = {}, []
+    for audio in source.streams.audio:
+        name = audio.codec_context.name
+        if suffix == GIF or name not in film.supported_codecs:
+            notes.append(f"the sound ({name}) was left out: {suffix} cannot hold it")
+        else:
+            pairs[audio] = film.add_stream_from_template(audio)
+    return (_packets(source, pairs, span) if pairs else iter(())), notes
+
+
+def _packets(source: Any, pairs: dict[Any, Any], span: tuple[float, float]) -> Iterator[Any]:
+    for packet in source.demux(list(pairs)):
+        if packet.pts is None:
+            continue
+        second = float(packet.pts * packet.time_base)
+        if span[1] < np.inf and not span[0] <= second < span[1]:
+            continue
+        shift = round(span[0] / packet.time_base)
+        packet.pts -= shift
+        packet.dts = packet.dts - shift if packet.dts is not None else packet.pts
+        packet.stream = pairs[packet.stream]
+        yield packet

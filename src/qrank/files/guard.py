@@ -1,0 +1,84 @@
+"""Whatever goes wrong inside a file library becomes a ``FileError``: one sentence that names the file."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from qrank.errors import FileError, InputError, KindError, MissingExtra
+
+OURS = (InputError, KindError, MissingExtra)
+
+
+@contextmanager
+def reading(path: Path, kind: str) -> Iterator[None]:
+    """Turn errors of a reader into ``FileError``."""
+    try:
+        with _quiet():
+            yield
+    except OURS:
+        raise
+    except Exception as error:
+        raise FileError(_why_not_read(path, kind, error)) from error
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Turn errors of a writer into ``FileError``."""
+    try:
+        with _quiet():
+            yield
+    except OURS:
+        raise
+    except Exception as error:
+        raise FileError(_why_not_written(path, error)) from error
+
+
+def _why_not_read(path: Path, kind: str, error: Exception) -> str:
+    if isinstance(error, FileNotFoundError) and not os.path.exists(path):
+        return f"there is no file {path}"
+    if isinstance(error, PermissionError):
+        return f"{path} cannot be read: permission denied"
+    if "allow_pickle" in str(error):
+        return pickled(path)
+    return f"{path} cannot be read as {kind}, it may be damaged or cut short: {_short(error)}"
+
+
+def _why_not_written(path: Path, error: Exception) -> str:
+    # h5py puts the cause of a failed write in the text only.
+    if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT) or "No space left" in str(error):
+        return f"no room left on the disk for {path}; nothing was written"
+    if isinstance(error, PermissionError) or getattr(error, "errno", None) == errno.EROFS:
+        return f"{path} cannot be written: permission denied"
+    return f"{path} cannot be written: {_short(error)}"
+
+
+def pickled(path: Path) -> str:
+    """Say why a file with Python objects is not read."""
+    return f"{path} holds pickled Python objects, which are never loaded: they can run code"
+
+
+def _short(error: Exception) -> str:
+    # The bare cause: the whole text of an OSError repeats the path, or shows a temporary one.
+    text = getattr(error, "strerror", None) or str(error)
+    lines = str(text).strip().splitlines()
+    return lines[0].rstrip(".") if lines else type(error).__name__
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    # A damaged file is told in our one sentence, not also by its library on stderr.
+    log = logging.getLogger("tifffile")
+    level = log.level
+    log.setLevel(logging.CRITICAL + 1)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        log.setLevel(level)

@@ -1,0 +1,196 @@
+"""Pictures: one file, or a folder or pattern of them."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from qrank.errors import FileError, need
+from qrank.files import tiff
+from qrank.files.atomic import filling
+from qrank.files.deep import is_deep_png, read_deep_png, write_deep_png
+from qrank.files.guard import reading
+from qrank.files.media import Ask, Loaded, check_frames
+from qrank.files.pictures import as_frames, join_alpha, split_alpha, to_eight_bits, to_grey, to_pixels
+from qrank.files.sniff import READABLE, SUFFIXES, is_glob, kind_of
+
+LOSSY = (".jpg", ".jpeg")
+SAVE_OPTIONS: dict[str, dict[str, Any]] = {
+    ".jpg": {"quality": 95, "subsampling": 0},
+    ".jpeg": {"quality": 95, "subsampling": 0},
+    ".webp": {"lossless": True},
+}
+NO_ALPHA = (".jpg", ".jpeg", ".bmp", ".ppm", ".pgm", ".pnm")
+
+
+class Picture(NamedTuple):
+    """Pixels height x width (x 3), transparency height x width, and what the file says beside them."""
+
+    pixels: np.ndarray
+    alpha: np.ndarray | None
+    info: dict[str, Any]
+
+
+def read(path: Path, ask: Ask) -> Loaded:
+    """Read one picture."""
+    picture = read_picture(path)
+    axes = ("height", "width", "colour")[: picture.pixels.ndim]
+    meta = {"info": picture.info, **({} if picture.alpha is None else {"alpha": picture.alpha})}
+    return Loaded(picture.pixels, axes, (0, 1), "image", path, meta)
+
+
+def read_folder(path: Path, ask: Ask) -> Loaded:
+    """Read all pictures of a folder or pattern, in the order in which a person would count them."""
+    files = find_pictures(path)
+    chosen = files[ask.frames] if ask.frames is not None else files
+    check_frames(chosen, len(files), ask.frames, str(path))
+    pictures: list[Picture] = []
+    for file in chosen:
+        with reading(file, READABLE["image"]):
+            picture = read_picture(file)
+        if ask.grey and picture.pixels.ndim == 3:
+            picture = picture._replace(pixels=to_grey(picture.pixels))
+        pictures.append(picture)
+        _refuse_unequal(picture.pixels, file, pictures[0].pixels, chosen[0])
+    data = np.stack([picture.pixels for picture in pictures])
+    # Patterns reach into several folders: what lies below their common folder is the name.
+    root = path if path.is_dir() else Path(os.path.commonpath([file.parent for file in chosen]))
+    meta: dict[str, Any] = {
+        "names": [str(file.relative_to(root)) for file in chosen],
+        "files": chosen,
+        "infos": [picture.info for picture in pictures],
+        "frames": ask.frames,
+    }
+    if any(picture.alpha is not None for picture in pictures):
+        opaque = np.full(data.shape[1:3], np.iinfo(data.dtype).max, data.dtype)
+        meta["alpha"] = np.stack([opaque if p.alpha is None else p.alpha for p in pictures])
+    axes = ("frame", "height", "width", "colour")[: data.ndim]
+    return Loaded(data, axes, (1, 2), "images", path, meta)
+
+
+def find_pictures(path: Path) -> list[Path]:
+    """Return the pictures of a folder or pattern, sorted with numbers counted as numbers."""
+    found = [Path(name) for name in glob.glob(str(path), recursive=True)] if is_glob(path) else path.iterdir()
+    suffixes = SUFFIXES["image"] + SUFFIXES["tiff"]
+    files = [f for f in found if f.suffix.lower() in suffixes and f.is_file() and not f.name.startswith(".")]
+    if not files:
+        raise FileError(f"there are no pictures in {path}: looked for {', '.join(suffixes)}")
+    return sorted(files, key=natural)
+
+
+def natural(path: Path) -> list[tuple[int, str]]:
+    """Sort key by which ``view2.png`` comes before ``view10.png``.
+
+    >>> sorted(["view10.png", "view2.png"], key=lambda name: natural(Path(name)))
+    ['view2.png', 'view10.png']
+    """
+    parts = re.split(r"(\d+)", str(path))
+    return [(int(part), part) if part.isdigit() else (-1, part.lower()) for part in parts]
+
+
+def _refuse_unequal(pixels: np.ndarray, file: Path, first: np.ndarray, first_file: Path) -> None:
+    if pixels.shape[:2] != first.shape[:2]:
+        sizes = f"{first.shape[0]} x {first.shape[1]} and {file} is {pixels.shape[0]} x {pixels.shape[1]}"
+        raise FileError(f"pictures must be of one size: {first_file} is {sizes}")
+    if pixels.ndim != first.ndim:
+        kinds = ("grey", "in colour") if first.ndim == 2 else ("in colour", "grey")
+        raise FileError(f"{first_file} is {kinds[0]} and {file} is {kinds[1]}: read all of them as grey")
+    if pixels.dtype != first.dtype:
+        raise FileError(f"{first_file} holds {first.dtype} and {file} holds {pixels.dtype}: make them alike")
+
+
+def read_picture(path: Path) -> Picture:
+    """Read one file as pixels of its own depth, colours and transparency."""
+    if kind_of(path) == "tiff":
+        page = tiff.read(path, Ask())
+        if page.axes not in (("height", "width"), ("height", "width", "colour")):
+            raise FileError(f"{path} holds {page.axes}, not one picture: read it by itself")
+        return Picture(page.data, page.meta.get("alpha"), {"tiff": page.meta})
+    if is_deep_png(path):
+        return Picture(*read_deep_png(path), {})
+    image_module = need("PIL.Image", "files", "reading pictures")
+    with image_module.open(path) as image:
+        if getattr(image, "is_animated", False) and image.format in ("PNG", "WEBP"):
+            raise FileError(f"{path} is an animation: turn it into .gif or .mp4 first")
+        image.load()
+        info = {"mode": image.mode, **{k: image.info[k] for k in ("dpi", "icc_profile") if k in image.info}}
+        # Turn the picture as its camera was held; the note that it is turned goes with that.
+        image = need("PIL.ImageOps", "files", "reading pictures").exif_transpose(image)
+        exif = image.getexif().tobytes()
+        info |= {"exif": exif} if len(image.getexif()) else {}
+        return Picture(*split_alpha_of(image), info)
+
+
+def split_alpha_of(image: Any) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return pixels and transparency of a Pillow image of any mode."""
+    if image.mode == "1":
+        return np.asarray(image.convert("L")), None
+    if image.mode.startswith("I;16"):
+        return np.asarray(image).astype(np.uint16), None
+    if image.mode in ("L", "I", "F", "RGB") and "transparency" not in image.info:
+        return np.asarray(image).copy(), None
+    if image.mode in ("L", "LA", "La"):
+        return split_alpha(np.asarray(image.convert("LA")))
+    return split_alpha(np.asarray(image.convert("RGBA")))
+
+
+def write(path: Path, array: np.ndarray, like: Loaded | None) -> list[str]:
+    """Write one picture to ``path``."""
+    frames, alpha = as_frames(array, like, path.name, still=True)
+    native = array.dtype if like is None else like.native
+    info = {} if like is None else like.meta.get("info", {})
+    return write_picture(path, frames[0], None if alpha is None else alpha[0], info, native)
+
+
+def write_picture(
+    path: Path, pixels: np.ndarray, alpha: np.ndarray | None, info: dict[str, Any], native: np.dtype
+) -> list[str]:
+    """Write one picture of any depth; return what its format could not keep."""
+    suffix = path.suffix.lower()
+    if suffix in SUFFIXES["tiff"]:
+        return tiff.write_page(path, pixels, alpha, info.get("tiff", {}), native)
+    pixels = to_pixels(pixels, native, path.name)
+    notes = []
+    if suffix in LOSSY:
+        notes.append(f"{suffix} keeps pixels nearly, not exactly; use .png to keep them exactly")
+    if alpha is not None and suffix in NO_ALPHA:
+        alpha = None
+        notes.append(f"{suffix} cannot hold transparency, which was left out")
+    if pixels.dtype == np.uint16 and suffix != ".png":
+        pixels = to_eight_bits(pixels)
+        alpha = None if alpha is None else to_eight_bits(alpha)
+        notes.append(f"{suffix} holds 8 bits, to which 16 were rounded; use .png or .tif to keep them")
+    pixels = join_alpha(pixels, alpha)
+    if pixels.dtype == np.uint16 and pixels.ndim == 3:
+        write_deep_png(path, pixels)
+        return notes
+    image = need("PIL.Image", "files", "writing pictures").fromarray(pixels)
+    if info.get("mode") == "1" and image.mode == "L":
+        image = image.point(lambda value: 255 * (value >= 128), mode="1")
+    kept = {name: info[name] for name in ("dpi", "icc_profile", "exif") if name in info}
+    image.save(path, **SAVE_OPTIONS.get(suffix, {}), **kept)
+    return notes
+
+
+def write_folder(path: Path, array: np.ndarray, like: Loaded | None) -> list[str]:
+    """Write one picture a frame into the folder ``path``, under the names they were read by."""
+    frames, alpha = as_frames(array, like, path.name)
+    native = array.dtype if like is None else like.native
+    meta = {} if like is None else like.meta
+    names, infos = meta.get("names"), meta.get("infos")
+    if names is None or len(names) != len(frames):
+        digits = len(str(len(frames) - 1))
+        names, infos = [f"frame{number:0{digits}}.png" for number in range(len(frames))], [{}] * len(frames)
+    notes: dict[str, None] = {}
+    with filling(path) as folder:
+        for number, (name, info) in enumerate(zip(names, infos or [], strict=True)):
+            file = folder / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            see_through = None if alpha is None else alpha[number]
+            notes |= dict.fromkeys(write_picture(file, frames[number], see_through, info, native))
+    return list(notes)

@@ -1,0 +1,124 @@
+"""What is missing: NaN, a value, a mask file, dead or saturated entries, or entries dropped at random."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+
+from qrank.errors import FileError, InputError
+from qrank.files.media import Loaded
+from qrank.files.pictures import PICTURE_KINDS
+
+
+def missing_mask(
+    loaded: Loaded,
+    *,
+    value: float | None = None,
+    mask_file: str | os.PathLike[str] | None = None,
+    below: float | None = None,
+    above: float | None = None,
+    drop: float | None = None,
+    rng: np.random.Generator | int | None = None,
+) -> np.ndarray:
+    """Return a bool array of the shape of ``loaded.data``, True where an entry is missing.
+
+    NaN is always missing. Further: entries equal to ``value``; entries where ``mask_file`` (a picture,
+    array or video) is not zero, one still mask serving all frames and all colours; entries less than
+    ``below`` or greater than ``above``; and a share ``drop`` of the entries, drawn by ``rng``.
+
+    >>> loaded = Loaded(np.array([[0.0, 1.0], [np.nan, 9.0]]), ("axis0", "axis1"), (0, 1), "npy")
+    >>> missing_mask(loaded, value=0, above=5)
+    array([[ True, False],
+           [ True,  True]])
+    """
+    data = loaded.data
+    missing = np.isnan(data) if data.dtype.kind in "fc" else np.zeros(data.shape, bool)
+    if value is not None:
+        # 0.1 in a float32 file is not the 0.1 of Python.
+        missing |= data == (data.dtype.type(value) if data.dtype.kind == "f" else value)
+    if (below is not None or above is not None) and data.dtype.kind == "c":
+        raise InputError(f"{loaded.name} holds complex values, which are neither below nor above anything")
+    if below is not None:
+        missing |= data < below
+    if above is not None:
+        missing |= data > above
+    if mask_file is not None:
+        missing |= _from_file(mask_file, loaded)
+    if drop is not None:
+        if not 0 <= drop < 1:
+            raise InputError(f"drop is {drop}: it must be a share from 0 up to, not including, 1")
+        missing |= np.random.default_rng(rng).random(data.shape) < drop
+    return missing
+
+
+def _from_file(mask_file: str | os.PathLike[str], loaded: Loaded) -> np.ndarray:
+    from qrank.files import read
+
+    mask = read(mask_file)
+    holes = mask.data != 0
+    if mask.colour_axis is not None and holes.shape != loaded.data.shape:
+        holes = holes.any(axis=mask.colour_axis)
+    for fitted in _fittings(holes, mask, loaded):
+        return np.broadcast_to(fitted, loaded.data.shape)
+    sizes = f"mask {mask.name} is {_size(mask)} and {loaded.name} is {_size(loaded)}"
+    raise FileError(f"{sizes}: a mask has the size of the data, or of one picture of it")
+
+
+def _fittings(holes: np.ndarray, mask: Loaded, loaded: Loaded):
+    """Yield the mask laid out along the axes of the data, in each way in which it fits."""
+    shape = loaded.data.shape
+    if holes.shape == shape:
+        yield holes
+    if loaded.colour_axis is not None and holes.shape == _without(shape, loaded.colour_axis):
+        yield np.expand_dims(holes, loaded.colour_axis)
+    height, width = loaded.picture_axes
+    if mask.kind in PICTURE_KINDS and holes.ndim == 3:
+        films = [holes]
+        if loaded.meta.get("frames") is not None:
+            films.append(holes[loaded.meta["frames"]])  # a mask for the whole video, of which a part was read
+    elif holes.ndim == 2:
+        films = [holes[None]]
+    else:
+        return
+    axis = loaded.frame_axis
+    for film in films:
+        film = _scaled(film, loaded)
+        if film.shape[1:] != (shape[height], shape[width]):
+            continue
+        if len(film) == 1 or (axis is not None and len(film) == shape[axis]):
+            yield _placed(film, axis if len(film) > 1 else None, (height, width), len(shape))
+
+
+def _scaled(film: np.ndarray, loaded: Loaded) -> np.ndarray:
+    """Bring a mask of the file's full size to the size to which the file was resized: any hole stays one."""
+    full = loaded.meta.get("full_size")
+    if full is None or film.shape[1:] != tuple(full):
+        return film
+    height, width = (loaded.data.shape[axis] for axis in loaded.picture_axes)
+    if height > full[0] or width > full[1]:
+        rows, columns = np.arange(height) * full[0] // height, np.arange(width) * full[1] // width
+        return film[:, rows][:, :, columns]
+    rows = np.maximum.reduceat(film, np.arange(height) * full[0] // height, axis=1)
+    return np.maximum.reduceat(rows, np.arange(width) * full[1] // width, axis=2)
+
+
+def _placed(film: np.ndarray, frame_axis: int | None, pair: tuple[int, int], ndim: int) -> np.ndarray:
+    """Lay frame x height x width out along the axes of an array, of length 1 along all others."""
+    wide = film.reshape(film.shape + (1,) * (ndim - 2))
+    order = [pair[0], pair[1]]
+    if frame_axis is None:
+        wide = wide[0]
+        return np.moveaxis(wide, (0, 1), order)
+    return np.moveaxis(wide[..., 0] if wide.ndim > ndim else wide, (0, 1, 2), (frame_axis, *order))
+
+
+def _without(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
+    return shape[:axis] + shape[axis + 1 :]
+
+
+def _size(loaded: Loaded) -> str:
+    named = zip(loaded.data.shape, loaded.axes, strict=True)
+    return " x ".join(
+        f"{side} ({name})" if loaded.kind in PICTURE_KINDS else str(side) for side, name in named
+    )

@@ -1,0 +1,137 @@
+"""TIFF, of one page or many: axes, resolution and ImageJ's notes kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from qrank.errors import need
+from qrank.files.keys import choose
+from qrank.files.media import Ask, Loaded, numeric, restore, take_frames
+from qrank.files.pictures import as_frames, join_alpha, split_alpha
+
+# tifffile's letters for axes; any other counts pages.
+LETTERS = {"Y": "height", "X": "width", "S": "colour", "C": "channel", "Z": "depth", "T": "time"}
+LETTER_OF = {name: letter for letter, name in LETTERS.items()}
+RESOLUTION = ("XResolution", "YResolution", "ResolutionUnit")
+IMAGEJ_TYPES = ("uint8", "uint16", "float32")
+
+
+def read(path: Path, ask: Ask) -> Loaded:
+    """Read a TIFF file; of several series the one whose number is ``ask.key``."""
+    tifffile = need("tifffile", "files", "reading TIFF")
+    with tifffile.TiffFile(path) as file:
+        shapes = {str(number): series.shape for number, series in enumerate(file.series)}
+        series = file.series[int(choose(path, ask.key, shapes, all_count=True))]
+        page = series.keyframe
+        letters, data = series.axes, numeric(_pixels(series, path), str(path))
+        meta: dict[str, Any] = {"compressed": page.compression != 1, "key": ask.key}
+        if all(name in page.tags for name in RESOLUTION):
+            x, y, unit = (page.tags[name].value for name in RESOLUTION)
+            meta["resolution"] = {"resolution": (x[0] / x[1], y[0] / y[1]), "resolutionunit": int(unit)}
+        if file.is_imagej:
+            meta["imagej"] = dict(file.imagej_metadata or {})
+        colours = page.colormap if page.photometric.name == "PALETTE" else None
+    if colours is not None:
+        data, letters = _look_up(colours, data), letters + "S"
+    if "S" in letters and not letters.endswith("S"):
+        place = letters.index("S")
+        data, letters = np.moveaxis(data, place, -1), letters.replace("S", "") + "S"
+    if "S" in letters and data.shape[-1] in (2, 4):
+        data, alpha = split_alpha(data)
+        letters = letters if data.ndim == len(letters) else letters[:-1]
+        meta |= {} if alpha is None else {"alpha": alpha}
+    axes = _names(letters)
+    pair = axes.index("height"), axes.index("width")
+    meta["letters"] = letters
+    return take_frames(Loaded(np.ascontiguousarray(data), axes, pair, "tiff", path, meta), ask.frames)
+
+
+def _pixels(series: Any, path: Path) -> np.ndarray:
+    try:
+        return series.asarray()
+    except ValueError as error:
+        if "imagecodecs" not in str(error):
+            raise
+    # LZW and JPEG inside TIFF need another package for tifffile; Pillow has them built in.
+    pillow = need("PIL.Image", "files", "reading compressed TIFF")
+    sequence = need("PIL.ImageSequence", "files", "reading compressed TIFF")
+    with pillow.open(path) as image:
+        pages = np.stack([np.asarray(page) for page in sequence.Iterator(image)])
+    return pages.astype(series.dtype, casting="safe").reshape(series.shape)
+
+
+def _look_up(colours: np.ndarray, data: np.ndarray) -> np.ndarray:
+    table = np.asarray(colours).T
+    # Colour tables are 16-bit; those made from 8 bits come back as 8 bits.
+    table = (table // 257).astype(np.uint8) if (table % 257 == 0).all() else (table // 256).astype(np.uint8)
+    return table[data]
+
+
+def _names(letters: str) -> tuple[str, ...]:
+    names: list[str] = []
+    for letter in letters:
+        name = LETTERS.get(letter, "page")
+        names.append(name if name not in names else f"{name}{names.count(name) + 1}")
+    return tuple(names)
+
+
+def write(path: Path, array: np.ndarray, like: Loaded | None) -> list[str]:
+    """Write pages: as they were read, or one a frame of any other picture, video or array."""
+    native = array.dtype if like is None else like.native
+    if like is not None and like.kind == "tiff" and like.data.ndim == array.ndim:
+        alpha = like.meta.get("alpha")
+        alpha = alpha if alpha is None or alpha.shape == _without(array, like.colour_axis) else None
+        letters = "".join(LETTER_OF.get(name, "Q") for name in like.axes)
+        return _save(path, array, alpha, letters, like.meta, native)
+    single = like is None or like.kind == "image"
+    still = single and array.ndim - (array.shape[-1] == 3) == 2
+    frames, alpha = as_frames(array, like, path.name, still)
+    letters = "TYXS"[: frames.ndim]
+    if len(frames) == 1:
+        frames, alpha, letters = frames[0], None if alpha is None else alpha[0], letters[1:]
+    return _save(path, frames, alpha, letters, {}, native)
+
+
+def _without(array: np.ndarray, axis: int | None) -> tuple[int, ...]:
+    return array.shape if axis is None else array.shape[:axis] + array.shape[axis + 1 :]
+
+
+def write_page(
+    path: Path, pixels: np.ndarray, alpha: np.ndarray | None, meta: dict[str, Any], native: np.dtype
+) -> list[str]:
+    """Write one picture height x width (x 3)."""
+    return _save(path, pixels, alpha, "YXS"[: pixels.ndim], meta, native)
+
+
+def _save(
+    path: Path, array: np.ndarray, alpha: np.ndarray | None, letters: str, meta: Any, native: np.dtype
+) -> list[str]:
+    tifffile = need("tifffile", "files", "writing TIFF")
+    coloured = letters.endswith("S")
+    pixels = join_alpha(restore(array, native, path.name), alpha)
+    letters = letters if alpha is None or coloured else letters + "S"
+    options: dict[str, Any] = dict(meta.get("resolution", {}))
+    if meta.get("compressed"):
+        options["compression"] = "zlib"
+    # ImageJ knows few types, and transparency not at all.
+    if (
+        "imagej" in meta
+        and pixels.dtype.name in IMAGEJ_TYPES
+        and alpha is None
+        and set(letters) <= set("TZCYXS")
+    ):
+        options |= {"imagej": True, "metadata": {**_imagej_notes(meta["imagej"]), "axes": letters}}
+    else:
+        options["metadata"] = {"axes": letters}
+        options["extrasamples"] = None if alpha is None else ["unassalpha"]
+    tifffile.imwrite(path, pixels, photometric="rgb" if coloured else "minisblack", **options)
+    return []
+
+
+def _imagej_notes(notes: dict[str, Any]) -> dict[str, Any]:
+    # Counts follow from the array; written twice they could contradict it.
+    counted = ("ImageJ", "images", "channels", "slices", "frames", "hyperstack", "axes")
+    return {name: value for name, value in notes.items() if name not in counted}

@@ -1,0 +1,109 @@
+"""Video through PyAV: frames as they look, grey where the film is grey, rate and sound remembered."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from qrank.errors import FileError, need
+from qrank.files.media import Ask, Loaded, check_frames
+from qrank.files.pictures import split_alpha
+from qrank.files.whole import refuse_cut_short
+
+# Pixels as PyAV gives them, by (transparency, colour, more than 8 bits).
+FORMATS = {
+    (False, False, False): "gray",
+    (False, False, True): "gray16le",
+    (False, True, False): "rgb24",
+    (False, True, True): "rgb48le",
+    (True, True, False): "rgba",
+    (True, True, True): "rgba64le",
+}
+
+
+def precise() -> Any:
+    """Return the conversion between YUV and RGB that rounds; the usual quick one darkens by half a step."""
+    flags = need("av.video.reformatter", "files", "video").Interpolation
+    return flags.BICUBIC | flags.ACCURATE_RND | flags.FULL_CHR_H_INT
+
+
+def read(path: Path, ask: Ask) -> Loaded:
+    """Read the frames of the first video stream: frame x height x width (x 3)."""
+    av = need("av", "files", "reading video")
+    refuse_cut_short(path)
+    # Old AVI files carry titles that are not UTF-8.
+    with av.open(str(path), metadata_errors="ignore") as film:
+        if not film.streams.video:
+            raise FileError(f"{path} has no video in it")
+        stream = film.streams.video[0]
+        stream.thread_type = "AUTO"
+        pixels, times = _decode(film, stream, ask.frames, path)
+        rate = Fraction(stream.average_rate or stream.guessed_rate or 25)
+        meta: dict[str, Any] = {
+            "codec": stream.codec_context.name,
+            "sound": [audio.codec_context.name for audio in film.streams.audio],
+            "aspect": stream.sample_aspect_ratio,
+        }
+    meta |= _timing(times, rate, ask.frames)
+    data = np.stack(pixels)
+    if data.ndim == 4 and data.shape[-1] == 4:
+        data, alpha = split_alpha(data)
+        meta |= {} if alpha is None else {"alpha": alpha}
+    if data.ndim == 4 and all(_is_grey(frame) for frame in data):
+        data = np.ascontiguousarray(data[..., 0])
+    axes = ("frame", "height", "width", "colour")[: data.ndim]
+    return Loaded(data, axes, (1, 2), "video", path, meta)
+
+
+def _decode(film: Any, stream: Any, frames: slice | None, path: Path) -> tuple[list[np.ndarray], list[float]]:
+    """Return pixels and seconds of the asked frames; others are not kept in memory where that can be told."""
+    cut = frames or slice(None)
+    forward = all(part is None or part >= 0 for part in (cut.start, cut.stop, cut.step))
+    start, step = (cut.start or 0, cut.step or 1) if forward else (0, 1)
+    pixels: list[np.ndarray] = []
+    times: list[float] = []
+    count = 0
+    for frame in film.decode(stream):
+        if forward and cut.stop is not None and count >= cut.stop:
+            break
+        if count >= start and (count - start) % step == 0:
+            pixels.append(_pixels(frame))
+            times.append(frame.time if frame.time is not None else float("nan"))
+        count += 1
+    if not forward:
+        pixels, times = pixels[cut], times[cut]
+    check_frames(pixels, count, frames, str(path))
+    if len({picture.shape for picture in pixels}) > 1:
+        raise FileError(f"{path} changes its size on the way; only videos of one size are read")
+    return pixels, times
+
+
+def _pixels(frame: Any) -> np.ndarray:
+    format = frame.format
+    parts = format.components
+    alpha = any(part.is_alpha for part in parts) or format.has_palette
+    colour = alpha or len(parts) > 1
+    deep = any(part.bits > 8 for part in parts)
+    picture = frame.to_ndarray(format=FORMATS[alpha, colour, deep], interpolation=precise())
+    return np.rot90(picture, frame.rotation // 90) if frame.rotation % 360 else picture
+
+
+def _is_grey(frame: np.ndarray) -> bool:
+    return np.array_equal(frame[..., 0], frame[..., 1]) and np.array_equal(frame[..., 0], frame[..., 2])
+
+
+def _timing(times: list[float], rate: Fraction, frames: slice | None) -> dict[str, Any]:
+    """Return the rate, the seconds of each frame where it is uneven, and which seconds of sound belong."""
+    step = 1 if frames is None or frames.step is None else frames.step
+    rate = rate / abs(step)
+    if np.isnan(times).any():
+        return {"rate": rate, "times": None, "span": None}
+    seconds = np.asarray(times)
+    gaps = np.diff(seconds)
+    even = bool((np.abs(gaps - float(1 / rate)) < 0.25 * float(1 / rate)).all())
+    span = None if step < 0 else (seconds[0], np.inf if frames is None else seconds[-1] + float(1 / rate))
+    uneven = None if even or (gaps <= 0).any() else tuple(float(second - seconds[0]) for second in seconds)
+    return {"rate": rate, "times": uneven, "span": span}

@@ -1,0 +1,66 @@
+"""zarr stores, ``store.zarr::group/array``; whatever else is in the store is kept."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from qrank.errors import FileError, need
+from qrank.files.arrays import own_type, plain
+from qrank.files.guard import pickled
+from qrank.files.keys import choose
+from qrank.files.media import Ask, Loaded
+
+ROOT = "/"  # the name of an array that is the whole store
+
+
+def read(path: Path, ask: Ask) -> Loaded:
+    """Read one array of a store."""
+    zarr = need("zarr", "files", "reading zarr")
+    arrays = _arrays(zarr.open(store=str(path), mode="r"))
+    asked = None if ask.key is None else ask.key.strip("/") or ROOT
+    numbers = {name: array.shape for name, array in arrays.items() if array.dtype.kind in "biufc"}
+    if asked in arrays and asked not in numbers:
+        raise FileError(f"{path}::{asked} holds {arrays[asked].dtype}, not numbers")
+    key = choose(path, asked, numbers)
+    array = arrays[key]
+    # A store may name "pickle" as the codec of any array: reading it would run what is in there.
+    if "pickle" in json.dumps(array.metadata.to_dict(), default=str).lower():
+        raise FileError(pickled(path))
+    attrs = dict(array.attrs)
+    names = tuple(getattr(array.metadata, "dimension_names", None) or attrs.get("_ARRAY_DIMENSIONS") or ())
+    axes = names if all(names) and len(set(names)) == len(names) == array.ndim else ()
+    return plain(np.asarray(array[...]), "zarr", path, ask, axes, key=key, attrs=attrs)
+
+
+def _arrays(node: Any) -> dict[str, Any]:
+    zarr = need("zarr", "files", "reading zarr")
+    if isinstance(node, zarr.Array):
+        return {ROOT: node}
+    return {name: item for name, item in node.members(max_depth=None) if isinstance(item, zarr.Array)}
+
+
+def write(path: Path, array: np.ndarray, like: Loaded | None, key: str | None) -> list[str]:
+    """Write an array into a copy of the store it came from, or into a new store."""
+    zarr = need("zarr", "files", "writing zarr")
+    array = own_type(array, like, path)
+    source = like.path if like is not None and like.kind == "zarr" else None
+    if like is not None and source is not None:
+        shutil.copytree(source, path)
+        arrays = _arrays(zarr.open(store=str(path), mode="r+"))
+        key = key or like.meta["key"]
+        if key in arrays:
+            if arrays[key].shape != array.shape:
+                arrays[key].resize(array.shape)
+            arrays[key][...] = array
+            return []
+    name = None if key in (None, ROOT) else key
+    if name is not None and source is None:
+        zarr.open_group(str(path), mode="w")
+    dims = None if like is None else list(like.axes)
+    zarr.create_array(store=str(path), name=name, data=np.ascontiguousarray(array), dimension_names=dims)
+    return []
