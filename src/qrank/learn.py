@@ -19,9 +19,7 @@ from .spectral import Shrunk, shrink
 from .tensor import Layout
 from .transforms import Matrix, Transform
 
-Q_SETTLED = (
-    1e-7  # below this lam / s_1 the Gram matrix no longer resolves Q, and T moves by less than lam: Q is kept
-)
+Q_SETTLED = 1e-7  # below this lam / s_1 the Gram matrix no longer resolves Q, and T moves by less than lam: Q is kept
 
 
 class Workspace:
@@ -103,9 +101,7 @@ class MaximalVariance:
         n3, n1, n2 = t.shape
         flat = t.reshape(n3, n1 * n2)  # T_(3)^T
         wide = n1 * n2 <= n3
-        squares, vectors = scipy.linalg.eigh(
-            flat.T @ flat if wide else flat @ flat.T, driver="evd", check_finite=False
-        )
+        squares, vectors = scipy.linalg.eigh(flat.T @ flat if wide else flat @ flat.T, driver="evd", check_finite=False)
         s = np.sqrt(np.maximum(squares, 0))[::-1][: self.r]
         if previous is not None and lam < Q_SETTLED * s[0]:
             return Keep(previous.transform)(t, None, lam, penalty, work)
@@ -188,9 +184,7 @@ class ManifoldDescent:
         q = np.eye(n3, self.r, dtype=t.dtype) if previous is None else previous.transform.matrix
         g = Matrix(q).forward(t)
         x = g.copy()
-        shrunk = shrink(
-            x, 1e-3 * lam, penalty
-        )  # (G - prox(G)) / lam is U V^T up to the values below 1e-3 lam
+        shrunk = shrink(x, 1e-3 * lam, penalty)  # (G - prox(G)) / lam is U V^T up to the values below 1e-3 lam
         p = t.reshape(n3, -1) @ (g - x).reshape(self.r, -1).T / (1e-3 * lam)
         a = stiefel.tangent(q, p)
         q = stiefel.cayley(q, a, stiefel.printed_step(q, p, a))

@@ -83,9 +83,7 @@ class Problem:
         if not 0 < share < 1:
             raise InputError(f"the share to hold out must lie between 0 and 1, not {share}")
         positions = np.flatnonzero(self.observed)
-        chosen = np.sort(
-            rng.choice(positions, min(max(1, round(share * len(positions))), len(positions) - 1), False)
-        )
+        chosen = np.sort(rng.choice(positions, min(max(1, round(share * len(positions))), len(positions) - 1), False))
         y, observed = self.y.copy(), self.observed.copy()
         y.reshape(-1)[chosen] = 0
         observed.reshape(-1)[chosen] = False
@@ -118,9 +116,7 @@ def _known(array: Any, observed: Any) -> np.ndarray:
         return ~np.isnan(data) if data.dtype.kind == "f" else np.ones(data.shape, dtype=bool)
     observed = np.asarray(observed)
     if observed.dtype != bool:
-        raise KindError(
-            f"observed must be boolean, True where the value is known, not of type {observed.dtype}"
-        )
+        raise KindError(f"observed must be boolean, True where the value is known, not of type {observed.dtype}")
     try:
         known = np.broadcast_to(observed, data.shape)
     except ValueError:
@@ -134,9 +130,7 @@ def _real(values: np.ndarray) -> np.ndarray:
     """Return the values as float32 or float64, without a copy where they are that already."""
     kind = values.dtype.kind
     if kind == "c":
-        raise KindError(
-            "complex arrays cannot be completed: complete the real and imaginary parts as one more axis"
-        )
+        raise KindError("complex arrays cannot be completed: complete the real and imaginary parts as one more axis")
     if kind not in "fiub":
         raise KindError(f"an array of numbers is needed, not one of type {values.dtype}")
     if kind == "f" and values.dtype.itemsize <= 4:

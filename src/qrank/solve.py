@@ -24,9 +24,7 @@ class Status(Enum):
     """How a run ended; the value is a sentence for the user."""
 
     CONVERGED = "The run converged: its stopping rule is met."
-    STEP_LIMIT = (
-        "The run reached its limit of steps before the stopping rule was met; raise max_steps or tol."
-    )
+    STEP_LIMIT = "The run reached its limit of steps before the stopping rule was met; raise max_steps or tol."
     DIVERGED = "The run diverged: the iterate is not finite; start with a larger mu0 or a smaller rho."
     INTERRUPTED = "The run was stopped early; the answer is that of the last finished step."
     COMPLETE = "Nothing was missing: the array is returned as it was."

@@ -70,9 +70,7 @@ class Layout:
             raise InputError(f"slice_axes must be two axis numbers, not {slice_axes!r}") from None
         d = len(shape)
         if not (-d <= first < d and -d <= second < d) or first % d == second % d:
-            raise InputError(
-                f"slice_axes {slice_axes!r} must be two different axes of an array with axes 0 to {d - 1}"
-            )
+            raise InputError(f"slice_axes {slice_axes!r} must be two different axes of an array with axes 0 to {d - 1}")
         return cls(tuple(shape), (first % d, second % d))
 
     @property

@@ -34,9 +34,7 @@ def count() -> int:
     >>> count() >= 1
     True
     """
-    return max(
-        (lib.num_threads for lib in _controller().lib_controllers if lib.user_api == "blas"), default=1
-    )
+    return max((lib.num_threads for lib in _controller().lib_controllers if lib.user_api == "blas"), default=1)
 
 
 @contextmanager

@@ -53,9 +53,7 @@ class Transform:
         """
         layout = Layout.of(np.shape(x), slice_axes)
         if layout.n3 != self.n3:
-            raise InputError(
-                f"this transform is for a third mode of length {self.n3}, the array's has {layout.n3}"
-            )
+            raise InputError(f"this transform is for a third mode of length {self.n3}, the array's has {layout.n3}")
         return np.moveaxis(self.forward(np.ascontiguousarray(layout.stack(np.asarray(x)))), 0, 2)
 
     def save(self, path: str | Path) -> None:

@@ -50,9 +50,7 @@ class Method:
     @classmethod
     def options(cls) -> dict[str, Any]:
         """Return the names of the options and their defaults."""
-        return {
-            f.name: None if f.default is dataclasses.MISSING else f.default for f in dataclasses.fields(cls)
-        }
+        return {f.name: None if f.default is dataclasses.MISSING else f.default for f in dataclasses.fields(cls)}
 
     @classmethod
     def configured(cls, preset: str | None = None, **options: Any) -> Method:

@@ -136,9 +136,7 @@ class TQN(Method):
         x = transform.backward(g, out=into)
         mu_next = min(self.rho * mu, self.mu_max * problem.scale)  # (30) mu-update
         old = None if state.x_old is None else state.x
-        residuals = advance(
-            t, x, problem.stack, problem.observed, mu / mu_next, old
-        )  # (28) E-, (29) Z-update
+        residuals = advance(t, x, problem.stack, problem.observed, mu / mu_next, old)  # (28) E-, (29) Z-update
 
         if self.absolute:
             primal, change = residuals.primal_max * problem.scale, residuals.change_max * problem.scale
@@ -193,9 +191,7 @@ class VMTQN(Learning):
     """Variance maximisation: Q = PCA(T, 3, r) in every K-th step."""
 
     name: ClassVar[str] = "vmtqn"
-    about: ClassVar[str] = (
-        "learned transform of maximal variance: Q = right singular vectors of the mode-3 unfolding"
-    )
+    about: ClassVar[str] = "learned transform of maximal variance: Q = right singular vectors of the mode-3 unfolding"
 
     def learner(self, problem: Problem, rng: np.random.Generator) -> Learner:
         """Return variance maximisation."""
