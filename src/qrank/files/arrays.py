@@ -14,9 +14,7 @@ from qrank.files.keys import choose
 from qrank.files.media import Ask, Loaded, find_slice_axes, numeric, plain_axes, restore, take_frames
 
 
-def plain(
-    array: np.ndarray, kind: str, path: Path, ask: Ask, axes: tuple[str, ...] = (), **meta: Any
-) -> Loaded:
+def plain(array: np.ndarray, kind: str, path: Path, ask: Ask, axes: tuple[str, ...] = (), **meta: Any) -> Loaded:
     """Wrap an array whose axes have no other meaning than their order, or names that are given."""
     names = axes or plain_axes(array.ndim)
     loaded = Loaded(numeric(array, str(path)), names, find_slice_axes(names), kind, path, meta)

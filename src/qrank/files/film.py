@@ -43,9 +43,7 @@ def write(path: Path, array: np.ndarray, like: Loaded | None, rate: float | Frac
     """Write a video; return what its format could not keep."""
     suffix = path.suffix.lower()
     if suffix not in (*EXACT, *NEAR, GIF):
-        raise FileError(
-            f"{path.name} cannot be written: videos are written as {', '.join((*EXACT, *NEAR, GIF))}"
-        )
+        raise FileError(f"{path.name} cannot be written: videos are written as {', '.join((*EXACT, *NEAR, GIF))}")
     frames, alpha = as_frames(array, like, path.name)
     frames = to_pixels(frames, array.dtype if like is None else like.native, path.name)
     notes = []

@@ -8,9 +8,7 @@ from pathlib import Path
 from qrank.errors import FileError, nearest
 
 
-def choose(
-    path: Path, key: str | None, shapes: Mapping[str, tuple[int, ...]], *, all_count: bool = False
-) -> str:
+def choose(path: Path, key: str | None, shapes: Mapping[str, tuple[int, ...]], *, all_count: bool = False) -> str:
     """Return the name of the array to read: ``key``, or the only one that is more than a list of numbers.
 
     >>> choose(Path("a.npz"), None, {"cube": (4, 5, 6), "wavelengths": (6,)})

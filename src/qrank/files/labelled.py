@@ -104,17 +104,13 @@ def _open(path: Path) -> Any:
         engine = "scipy" if stream.read(3) == b"CDF" else "h5netcdf"
     if engine == "h5netcdf":
         need("h5netcdf", "files", "reading netCDF")
-    with need("xarray", "files", "reading netCDF").open_dataset(
-        path, engine=engine, decode_cf=False
-    ) as dataset:
+    with need("xarray", "files", "reading netCDF").open_dataset(path, engine=engine, decode_cf=False) as dataset:
         return dataset.load()
 
 
 def _cut(dataset: Any, like: Loaded, frames: slice) -> Any:
     if like.frame_axis is None:
-        raise InputError(
-            f"frames cannot be chosen in {like.name}: which of its axes {like.axes} counts frames?"
-        )
+        raise InputError(f"frames cannot be chosen in {like.name}: which of its axes {like.axes} counts frames?")
     dim = like.axes[like.frame_axis]
     count = dataset.sizes[dim]
     check_frames(range(count)[frames], count, frames, like.name)
@@ -133,9 +129,7 @@ def _encode(array: np.ndarray, stored: Any, name: str) -> Any:
     if wanted.kind in "iu" and array.dtype.kind == "f":
         fills = {packing.get("_FillValue"), packing.get("missing_value")} - {None}
         if not fills and np.isnan(array).any():
-            raise FileError(
-                f"{name} holds {wanted} without a fill value: the NaN still in the array cannot be kept"
-            )
+            raise FileError(f"{name} holds {wanted} without a fill value: the NaN still in the array cannot be kept")
         unsigned = str(packing.get("_Unsigned", "false")) == "true"
         info = np.iinfo(np.dtype(f"u{wanted.itemsize}") if unsigned else wanted)
         low, high = info.min + (info.min in fills), info.max - (info.max in fills)

@@ -15,9 +15,7 @@ from qrank.files.keys import choose
 from qrank.files.media import Ask, Loaded
 from qrank.files.sniff import HDF5_MAGIC
 
-NUMBERS = {"double", "single", "logical"} | {
-    f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)
-}
+NUMBERS = {"double", "single", "logical"} | {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
 
 
 def read(path: Path, ask: Ask) -> Loaded:

@@ -61,9 +61,7 @@ class Loaded:
         for name in FRAME_NAMES:
             if name in self.axes:
                 return self.axes.index(name)
-        rest = [
-            axis for axis, name in enumerate(self.axes) if axis not in self.picture_axes and name != "colour"
-        ]
+        rest = [axis for axis, name in enumerate(self.axes) if axis not in self.picture_axes and name != "colour"]
         return rest[0] if len(rest) == 1 else None
 
     @property
@@ -115,9 +113,7 @@ def take_frames(loaded: Loaded, frames: slice | None) -> Loaded:
         return loaded
     axis = loaded.frame_axis
     if axis is None:
-        raise InputError(
-            f"frames cannot be chosen in {loaded.name}: which of its axes {loaded.axes} counts frames?"
-        )
+        raise InputError(f"frames cannot be chosen in {loaded.name}: which of its axes {loaded.axes} counts frames?")
     count = loaded.data.shape[axis]
     check_frames(range(count)[frames], count, frames, loaded.name)
     data = np.ascontiguousarray(loaded.data[(slice(None),) * axis + (frames,)])

@@ -119,6 +119,4 @@ def _without(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
 
 def _size(loaded: Loaded) -> str:
     named = zip(loaded.data.shape, loaded.axes, strict=True)
-    return " x ".join(
-        f"{side} ({name})" if loaded.kind in PICTURE_KINDS else str(side) for side, name in named
-    )
+    return " x ".join(f"{side} ({name})" if loaded.kind in PICTURE_KINDS else str(side) for side, name in named)

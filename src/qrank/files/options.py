@@ -35,9 +35,7 @@ def parse_size(resize: str | float | Size, now: Size) -> Size:
     >>> parse_size("120x216", (240, 432)), parse_size("0.5", (240, 432)), parse_size((6, 8), (240, 432))
     ((120, 216), (120, 216), (6, 8))
     """
-    wrong = InputError(
-        f"resize {resize!r} is neither HEIGHTxWIDTH, such as 120x216, nor a factor, such as 0.5"
-    )
+    wrong = InputError(f"resize {resize!r} is neither HEIGHTxWIDTH, such as 120x216, nor a factor, such as 0.5")
     if isinstance(resize, str):
         sides = re.fullmatch(r"\s*(\d+)\s*[x×]\s*(\d+)\s*", resize)
         try:

@@ -137,9 +137,7 @@ def to_pixels(array: np.ndarray, native: np.dtype, name: str) -> np.ndarray:
     low, high = float(array.min(initial=0)), float(array.max(initial=0))
     if array.dtype.kind == "f" and native.kind == "f":
         if low < -0.5 or high > 1.5:
-            raise FileError(
-                f"{name} takes floats of [0, 1], and these go from {low:g} to {high:g}: scale them"
-            )
+            raise FileError(f"{name} takes floats of [0, 1], and these go from {low:g} to {high:g}: scale them")
         return restore(array * 255.0, np.dtype(np.uint8), name)
     if native.kind == "b":
         return restore(restore(array, native, name) * 255, np.dtype(np.uint8), name)

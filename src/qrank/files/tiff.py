@@ -117,12 +117,7 @@ def _save(
     if meta.get("compressed"):
         options["compression"] = "zlib"
     # ImageJ knows few types, and transparency not at all.
-    if (
-        "imagej" in meta
-        and pixels.dtype.name in IMAGEJ_TYPES
-        and alpha is None
-        and set(letters) <= set("TZCYXS")
-    ):
+    if "imagej" in meta and pixels.dtype.name in IMAGEJ_TYPES and alpha is None and set(letters) <= set("TZCYXS"):
         options |= {"imagej": True, "metadata": {**_imagej_notes(meta["imagej"]), "axes": letters}}
     else:
         options["metadata"] = {"axes": letters}

@@ -29,7 +29,8 @@ def read(path: Path, ask: Ask) -> Loaded:
     key = choose(path, asked, numbers)
     array = arrays[key]
     # A store may name "pickle" as the codec of any array: reading it would run what is in there.
-    if "pickle" in json.dumps(array.metadata.to_dict(), default=str).lower():
+    codecs = {k: v for k, v in array.metadata.to_dict().items() if k != "attributes"}
+    if "pickle" in json.dumps(codecs, default=str).lower():
         raise FileError(pickled(path))
     attrs = dict(array.attrs)
     names = tuple(getattr(array.metadata, "dimension_names", None) or attrs.get("_ARRAY_DIMENSIONS") or ())
