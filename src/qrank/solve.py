@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import time
 import warnings
 from collections.abc import Callable
@@ -88,6 +89,17 @@ class Completion:
         """Return the history as columns, ready for a data frame."""
         rows = [asdict(record) for record in self.history]
         return {name: [row[name] for row in rows] for name in (rows[0] if rows else {})}
+
+    def report(self, path: str | os.PathLike[str], **options: Any) -> None:
+        """Write the run as one HTML page with pictures, charts and numbers: see :func:`qrank.report.write_report`."""
+        from .report import write_report
+
+        write_report(self, path, **options)
+
+    def _repr_html_(self) -> str | None:
+        from .report import fragment
+
+        return fragment(self)
 
 
 OnStep = Callable[[Record], Any]
