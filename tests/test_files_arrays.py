@@ -63,7 +63,7 @@ def test_integers_are_rounded_and_clipped(tmp_path):
 
 def test_nan_does_not_fit_integers(tmp_path):
     np.save(tmp_path / "a.npy", np.zeros((2, 2), np.uint8))
-    with pytest.raises(FileError, match="b.npy holds uint8, which cannot hold the NaN"):
+    with pytest.raises(FileError, match=r"b.npy holds uint8, which cannot hold the NaN"):
         write(tmp_path / "b.npy", np.full((2, 2), np.nan), like=read(tmp_path / "a.npy"))
 
 

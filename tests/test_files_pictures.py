@@ -202,11 +202,11 @@ def test_unequal_pictures_are_named(tmp_path):
     with pytest.raises(FileError, match=r"one size: .*a.png is 6 x 8 and .*b.png is 4 x 8"):
         read(tmp_path / "in")
     Image.fromarray(RGB).save(tmp_path / "in" / "b.png")
-    with pytest.raises(FileError, match="a.png is grey and .*b.png is in colour: read all of them as grey"):
+    with pytest.raises(FileError, match=r"a.png is grey and .*b.png is in colour: read all of them as grey"):
         read(tmp_path / "in")
     assert read(tmp_path / "in", grey=True).data.shape == (2, 6, 8)
     Image.fromarray(DEEP[..., 0].copy()).save(tmp_path / "in" / "b.png")
-    with pytest.raises(FileError, match="uint8 and .*b.png holds uint16"):
+    with pytest.raises(FileError, match=r"uint8 and .*b.png holds uint16"):
         read(tmp_path / "in")
 
 
@@ -303,7 +303,7 @@ def test_conversions(tmp_path):
     cube = read(tmp_path / "a.npy", frames=None)
     with pytest.raises(FileError, match="2 x 6 x 8 x 3 is no picture or video"):
         write(tmp_path / "one.png", cube.data, like=cube)
-    with pytest.raises(FileError, match="one.png holds one picture and there are 2"):
+    with pytest.raises(FileError, match=r"one.png holds one picture and there are 2"):
         write(tmp_path / "one.png", loaded.data, like=loaded)
 
 
@@ -388,5 +388,5 @@ def test_values_ranges_and_drop(tmp_path):
     first = missing_mask(big, drop=0.7, rng=3)
     assert abs(first.mean() - 0.7) < 0.03
     np.testing.assert_array_equal(first, missing_mask(big, drop=0.7, rng=np.random.default_rng(3)))
-    with pytest.raises(InputError, match="drop is 1.5"):
+    with pytest.raises(InputError, match=r"drop is 1.5"):
         missing_mask(big, drop=1.5)

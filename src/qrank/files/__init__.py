@@ -32,7 +32,7 @@ from qrank.files.labelled import to_xarray
 from qrank.files.media import Ask, Loaded
 from qrank.files.missing import missing_mask
 from qrank.files.options import Size, parse_dtype, parse_frames
-from qrank.files.sniff import KEYED, READABLE, kind_of, kind_of_suffix, split_key
+from qrank.files.sniff import KEYED, READABLE, is_store, kind_of, kind_of_suffix, split_key
 
 __all__ = ["Loaded", "check_output", "missing_mask", "read", "to_xarray", "write"]
 
@@ -158,8 +158,9 @@ def check_output(path: str | os.PathLike[str], like: Loaded | None = None) -> st
     if not os.access(folder, os.W_OK | os.X_OK) or (real.is_file() and not os.access(real, os.W_OK)):
         raise FileError(f"{file} cannot be written: permission denied")
     if real.exists():
-        ours = real.is_dir() and kind_of(real) == kind if kind in ("images", "zarr") else real.is_file()
-        if not ours:
+        # Only what is clearly an older output may go: never somebody's folder that is named like one.
+        ours = {"images": real.is_dir() and not is_store(real), "zarr": is_store(real)}
+        if not ours.get(kind, real.is_file()):
             raise FileError(f"{file} is there and is not {READABLE[kind]}: it is left as it is")
     return kind
 

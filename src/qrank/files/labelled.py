@@ -104,6 +104,8 @@ def _open(path: Path) -> Any:
         engine = "scipy" if stream.read(3) == b"CDF" else "h5netcdf"
     if engine == "h5netcdf":
         need("h5netcdf", "files", "reading netCDF")
+        # h5netcdf complains on stderr, past every handler, about a file that HDF5 cannot open.
+        need("h5py", "files", "reading netCDF").File(path, "r").close()
     with need("xarray", "files", "reading netCDF").open_dataset(path, engine=engine, decode_cf=False) as dataset:
         return dataset.load()
 

@@ -77,6 +77,11 @@ def is_glob(path: Path) -> bool:
     return glob.has_magic(str(path)) and not path.exists()
 
 
+def is_store(path: Path) -> bool:
+    """Tell whether a folder is a zarr store."""
+    return any((path / name).exists() for name in ("zarr.json", ".zgroup", ".zarray"))
+
+
 def kind_of(path: Path) -> str:
     """Return the kind of an existing file, folder or pattern.
 
@@ -92,8 +97,7 @@ def kind_of(path: Path) -> str:
     if not path.exists():
         raise FileError(f"there is no file {path}")
     if path.is_dir():
-        store = any((path / name).exists() for name in ("zarr.json", ".zgroup", ".zarray"))
-        return "zarr" if store or path.suffix.lower() == ".zarr" else "images"
+        return "zarr" if is_store(path) or path.suffix.lower() == ".zarr" else "images"
     with path.open("rb") as stream:
         head = stream.read(16)
     return _kind_of_head(head, path) or kind_of_suffix(path)
