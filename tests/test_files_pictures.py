@@ -118,6 +118,17 @@ def test_sixteen_bit_grey_with_transparency(tmp_path):
     np.testing.assert_array_equal(copy.meta["alpha"], DEEP[..., 3])
 
 
+@pytest.mark.parametrize("suffix", ["pgm", "jp2"])
+def test_sixteen_bit_grey_elsewhere(tmp_path, suffix):
+    assert write(tmp_path / f"a.{suffix}", DEEP[..., 0]) == []
+    loaded, copy = again(tmp_path / f"a.{suffix}")
+    assert copy.data.dtype == np.uint16
+    np.testing.assert_array_equal(loaded.data, DEEP[..., 0])
+    np.testing.assert_array_equal(copy.data, DEEP[..., 0])
+    assert "8 bits" in write(tmp_path / "a.bmp", DEEP[..., :3])[0]
+    np.testing.assert_array_equal(read(tmp_path / "a.bmp").data, np.rint(DEEP[..., :3] / 257))
+
+
 def test_exif_turns_the_picture_and_dpi_is_kept(tmp_path):
     exif = Image.Exif()
     exif[0x0112] = 6  # held with the right side down
@@ -278,6 +289,13 @@ def test_tiff_of_other_makers(tmp_path):
     np.testing.assert_array_equal(again(tmp_path / "p.tif")[1].data, seen)
     tifffile.imwrite(tmp_path / "planes.tif", RGB.transpose(2, 0, 1), photometric="rgb", planarconfig="separate")
     np.testing.assert_array_equal(again(tmp_path / "planes.tif")[1].data, RGB)
+
+
+def test_tiff_bands_are_not_transparency(tmp_path):
+    tifffile.imwrite(tmp_path / "a.tif", RGBA, photometric="rgb", extrasamples=["unspecified"])
+    loaded, copy = again(tmp_path / "a.tif")
+    assert loaded.axes == ("height", "width", "channel")
+    np.testing.assert_array_equal(copy.data, RGBA)
 
 
 def test_tiff_with_several_series(tmp_path):

@@ -199,6 +199,20 @@ def test_a_failure_leaves_the_old_output_and_nothing_else(tmp_path, monkeypatch,
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
 
 
+@pytest.mark.parametrize("name", ["a.h5", "a.nc", "b.h5"])
+def test_hdf5_never_meets_a_full_disk(tmp_path, monkeypatch, name):
+    write(tmp_path / "in.h5", CUBE)
+    like = read(tmp_path / "in.h5") if name == "b.h5" else None
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "posix_fallocate", full, raising=False)
+    with pytest.raises(FileError, match="no room left on the disk"):
+        write(tmp_path / name, CUBE, like=like)
+    assert [path.name for path in tmp_path.iterdir()] == ["in.h5"]
+
+
 def test_a_rename_that_fails_brings_the_old_store_back(tmp_path, monkeypatch):
     write(tmp_path / "a.zarr", CUBE)
     before = contents(tmp_path)

@@ -166,6 +166,13 @@ def test_sound_that_does_not_fit_is_said(tmp_path):
     assert any("sound (aac) was left out" in note for note in write(tmp_path / "b.gif", loaded.data, like=loaded))
 
 
+def test_another_rate_leaves_the_sound_out_and_says_so(tmp_path):
+    make_with_sound(tmp_path / "a.mp4", "aac")
+    loaded = read(tmp_path / "a.mp4")
+    assert "sound was left out" in write(tmp_path / "b.mkv", loaded.data, like=loaded, rate=20)[0]
+    assert read(tmp_path / "b.mkv").meta["rate"] == 20
+
+
 def test_the_shape_of_pixels_is_kept(tmp_path):
     write(tmp_path / "a.mkv", COLOUR)
     loaded = read(tmp_path / "a.mkv")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from contextlib import ExitStack
 from fractions import Fraction
@@ -58,8 +59,10 @@ def write(path: Path, array: np.ndarray, like: Loaded | None, rate: float | Frac
     frames = join_alpha(frames, alpha)
     if suffix in NEAR:
         notes.append(f"{suffix} keeps pixels nearly, not exactly; use .mkv to keep them exactly")
+    if like is not None and rate is not None:  # another speed than the sound's
+        like = dataclasses.replace(like, meta={**like.meta, "rate": rate, "times": None, "span": None})
     clock = _clock(len(frames), like, rate, suffix)
-    return notes + _encode(path, frames, clock, like if rate is None else None)
+    return notes + _encode(path, frames, clock, like)
 
 
 class Clock(NamedTuple):
@@ -73,7 +76,7 @@ class Clock(NamedTuple):
 def _clock(count: int, like: Loaded | None, rate: float | Fraction | None, suffix: str) -> Clock:
     meta = {} if like is None else like.meta
     steady = Fraction(rate or meta.get("rate") or USUAL_RATE).limit_denominator(1001)
-    times = None if rate is not None or suffix == ".avi" else meta.get("times")
+    times = None if suffix == ".avi" else meta.get("times")
     if times is None or len(times) != count:
         times = None
     base = Fraction(1, 100) if suffix == GIF else Fraction(1, 90000) if times else 1 / steady
@@ -147,7 +150,7 @@ def _palette(picture: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def _sound(film: Any, like: Loaded | None, suffix: str, stack: ExitStack) -> tuple[Iterator[Any], list[str]]:
     """Return the packets of sound to copy, and a note on each stream that cannot be."""
-    if like is None or not like.meta.get("sound"):
+    if like is None or like.path is None or not like.meta.get("sound"):
         return iter(()), []
     span = like.meta.get("span")
     if span is None:

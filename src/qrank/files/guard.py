@@ -12,6 +12,8 @@ from pathlib import Path
 
 from qrank.errors import FileError, InputError, KindError, MissingExtra
 
+# How h5py and NumPy tell of a full disk: in the text only.
+FULL_DISK = ("No space left", " requested and ")
 OURS = (InputError, KindError, MissingExtra)
 
 
@@ -50,8 +52,8 @@ def _why_not_read(path: Path, kind: str, error: Exception) -> str:
 
 
 def _why_not_written(path: Path, error: Exception) -> str:
-    # h5py puts the cause of a failed write in the text only.
-    if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT) or "No space left" in str(error):
+    full = getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT)
+    if full or any(text in str(error) for text in FULL_DISK):
         return f"no room left on the disk for {path}; nothing was written"
     if isinstance(error, PermissionError) or getattr(error, "errno", None) == errno.EROFS:
         return f"{path} cannot be written: permission denied"

@@ -11,6 +11,7 @@ import numpy as np
 
 from qrank.errors import need
 from qrank.files.arrays import own_type, plain
+from qrank.files.atomic import reserve
 from qrank.files.keys import choose
 from qrank.files.media import Ask, Loaded
 
@@ -54,6 +55,7 @@ def write(path: Path, array: np.ndarray, like: Loaded | None, key: str | None) -
     if like is not None and like.kind == "hdf5" and like.path is not None:
         replace(path, like.path, key or like.meta["key"], array)
         return []
+    reserve(path, array.nbytes)
     with need("h5py", "files", "writing HDF5").File(path, "w") as file:
         dataset = file.create_dataset(key or "data", data=array)
         for dim, name in zip(dataset.dims, () if like is None else like.axes, strict=False):
@@ -63,6 +65,7 @@ def write(path: Path, array: np.ndarray, like: Loaded | None, key: str | None) -
 
 def replace(path: Path, source: Path, key: str, array: np.ndarray) -> None:
     """Copy ``source`` to ``path`` and put ``array`` in place of its dataset ``key``."""
+    reserve(path, source.stat().st_size + array.nbytes)
     shutil.copyfile(source, path)
     with need("h5py", "files", "writing HDF5").File(path, "r+") as file:
         if key not in file:

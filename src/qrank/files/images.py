@@ -25,6 +25,8 @@ SAVE_OPTIONS: dict[str, dict[str, Any]] = {
     ".jpeg": {"quality": 95, "subsampling": 0},
     ".webp": {"lossless": True},
 }
+DEEP_GREY = (".png", ".pgm", ".pnm", ".jp2")
+DEEP_COLOUR = (".png",)
 NO_ALPHA = (".jpg", ".jpeg", ".bmp", ".ppm", ".pgm", ".pnm")
 
 
@@ -130,9 +132,9 @@ def split_alpha_of(image: Any) -> tuple[np.ndarray, np.ndarray | None]:
     """Return pixels and transparency of a Pillow image of any mode."""
     if image.mode == "1":
         return np.asarray(image.convert("L")), None
-    if image.mode.startswith("I;16"):
+    if image.mode.startswith("I"):  # Pillow has several names for the 16 bits of a .png or .pgm
         return np.asarray(image).astype(np.uint16), None
-    if image.mode in ("L", "I", "F", "RGB") and "transparency" not in image.info:
+    if image.mode in ("L", "F", "RGB") and "transparency" not in image.info:
         return np.asarray(image).copy(), None
     if image.mode in ("L", "LA", "La"):
         return split_alpha(np.asarray(image.convert("LA")))
@@ -161,7 +163,8 @@ def write_picture(
     if alpha is not None and suffix in NO_ALPHA:
         alpha = None
         notes.append(f"{suffix} cannot hold transparency, which was left out")
-    if pixels.dtype == np.uint16 and suffix != ".png":
+    deep = DEEP_GREY if pixels.ndim == 2 and alpha is None else DEEP_COLOUR
+    if pixels.dtype == np.uint16 and suffix not in deep:
         pixels = to_eight_bits(pixels)
         alpha = None if alpha is None else to_eight_bits(alpha)
         notes.append(f"{suffix} holds 8 bits, to which 16 were rounded; use .png or .tif to keep them")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from qrank.errors import FileError, InputError, need
+from qrank.files.atomic import reserve
 from qrank.files.keys import choose
 from qrank.files.media import Ask, Loaded, check_frames, find_slice_axes, numeric, restore
 
@@ -95,6 +96,7 @@ def write(path: Path, array: np.ndarray, like: Loaded | None, key: str | None) -
         # xarray would otherwise mark every float variable with a fill value it never had.
         if "_FillValue" not in variable.attrs and "_FillValue" not in variable.encoding:
             variable.encoding["_FillValue"] = None
+    reserve(path, dataset.nbytes)
     dataset.to_netcdf(path, **how)
     return []
 
@@ -105,7 +107,8 @@ def _open(path: Path) -> Any:
     if engine == "h5netcdf":
         need("h5netcdf", "files", "reading netCDF")
         # h5netcdf complains on stderr, past every handler, about a file that HDF5 cannot open.
-        need("h5py", "files", "reading netCDF").File(path, "r").close()
+        with need("h5py", "files", "reading netCDF").File(path, "r") as file:
+            dict(file.attrs)
     with need("xarray", "files", "reading netCDF").open_dataset(path, engine=engine, decode_cf=False) as dataset:
         return dataset.load()
 

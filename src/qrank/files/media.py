@@ -31,12 +31,12 @@ class Loaded:
     0
     """
 
-    data: np.ndarray
+    data: np.ndarray = field(repr=False)
     axes: tuple[str, ...]
     slice_axes: tuple[int, int]
     kind: str
     path: Path | None = None
-    meta: Mapping[str, Any] = field(default_factory=dict)
+    meta: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @property
     def native(self) -> np.dtype:

@@ -16,6 +16,7 @@ from qrank.files.pictures import as_frames, join_alpha, split_alpha
 LETTERS = {"Y": "height", "X": "width", "S": "colour", "C": "channel", "Z": "depth", "T": "time"}
 LETTER_OF = {name: letter for letter, name in LETTERS.items()}
 RESOLUTION = ("XResolution", "YResolution", "ResolutionUnit")
+ALPHAS = (1, 2)  # extra samples that are transparency: multiplied into the colours, or not
 IMAGEJ_TYPES = ("uint8", "uint16", "float32")
 
 
@@ -33,16 +34,19 @@ def read(path: Path, ask: Ask) -> Loaded:
             meta["resolution"] = {"resolution": (x[0] / x[1], y[0] / y[1]), "resolutionunit": int(unit)}
         if file.is_imagej:
             meta["imagej"] = dict(file.imagej_metadata or {})
+        see_through = next((int(extra) for extra in page.extrasamples if extra in ALPHAS), None)
         colours = page.colormap if page.photometric.name == "PALETTE" else None
     if colours is not None:
         data, letters = _look_up(colours, data), letters + "S"
     if "S" in letters and not letters.endswith("S"):
         place = letters.index("S")
         data, letters = np.moveaxis(data, place, -1), letters.replace("S", "") + "S"
-    if "S" in letters and data.shape[-1] in (2, 4):
+    if "S" in letters and see_through and data.shape[-1] in (2, 4):
         data, alpha = split_alpha(data)
         letters = letters if data.ndim == len(letters) else letters[:-1]
-        meta |= {} if alpha is None else {"alpha": alpha}
+        meta |= {} if alpha is None else {"alpha": alpha, "extra": see_through}
+    elif "S" in letters and data.shape[-1] != 3:
+        letters = letters[:-1] + "C"  # bands of another kind than red, green and blue
     axes = _names(letters)
     pair = axes.index("height"), axes.index("width")
     meta["letters"] = letters
@@ -121,7 +125,7 @@ def _save(
         options |= {"imagej": True, "metadata": {**_imagej_notes(meta["imagej"]), "axes": letters}}
     else:
         options["metadata"] = {"axes": letters}
-        options["extrasamples"] = None if alpha is None else ["unassalpha"]
+        options["extrasamples"] = None if alpha is None else [meta.get("extra", ALPHAS[-1])]
     tifffile.imwrite(path, pixels, photometric="rgb" if coloured else "minisblack", **options)
     return []
 

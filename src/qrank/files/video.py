@@ -82,9 +82,8 @@ def _decode(film: Any, stream: Any, frames: slice | None, path: Path) -> tuple[l
 
 
 def _pixels(frame: Any) -> np.ndarray:
-    format = frame.format
-    parts = format.components
-    alpha = any(part.is_alpha for part in parts) or format.has_palette
+    parts = frame.format.components
+    alpha = any(part.is_alpha for part in parts) or frame.format.has_palette
     colour = alpha or len(parts) > 1
     deep = any(part.bits > 8 for part in parts)
     picture = frame.to_ndarray(format=FORMATS[alpha, colour, deep], interpolation=precise())
