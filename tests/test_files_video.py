@@ -71,7 +71,7 @@ def test_gif_keeps_frames_colours_and_uneven_times(tmp_path):
         np.testing.assert_array_equal(loaded.data, frames)
         assert loaded.meta["rate"] == 10
     many = RNG.integers(0, 256, (2, 40, 40, 3), dtype=np.uint8)
-    write(tmp_path / "b.gif", many)
+    assert "256 colours" in write(tmp_path / "b.gif", many)[0]
     assert np.abs(read(tmp_path / "b.gif").data.astype(int) - many).mean() < 40
     uneven = type(loaded)(few, ("frame", "height", "width", "colour"), (1, 2), "video", None)
     uneven = type(loaded)(**{**vars(uneven), "meta": {"rate": Fraction(5), "times": (0.0, 0.1, 0.5, 0.6)}})
