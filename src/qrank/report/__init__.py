@@ -1,0 +1,158 @@
+"""A completion, or a comparison of methods, as one self-contained HTML page to look at.
+
+>>> import tempfile, pathlib, qrank
+>>> y = np.outer(np.arange(1.0, 7), np.arange(1.0, 7))[:, :, None] * np.ones(4)
+>>> y[2, 3, 1] = np.nan
+>>> page = pathlib.Path(tempfile.mkdtemp()) / "page.html"
+>>> qrank.complete(y).report(page, title="A small example")
+>>> "A small example" in page.read_text(encoding="utf-8")
+True
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError, MissingExtra
+from ..solve import Completion
+from . import charts, facts, fibres, pictures
+from .compared import comparison
+from .page import render, write
+from .spectrum import Spectrum
+from .view import View
+
+__all__ = ["fragment", "write_comparison", "write_report"]
+
+LARGEST_Q = 2000  # a fixed transform of a longer third mode is not drawn: its matrix would be large
+THUMBNAILS = 3
+
+
+def write_report(
+    result: Completion,
+    path: str | os.PathLike[str],
+    *,
+    title: str | None = None,
+    truth: Any = None,
+    axes: Sequence[str] | None = None,
+    command: str | None = None,
+    value_range: tuple[float, float] | None = None,
+    meta: Mapping[str, Any] | None = None,
+) -> None:
+    """Write one HTML page that shows a completion: pictures, charts and numbers; it needs no network.
+
+    Parameters
+    ----------
+    result
+        What :func:`qrank.complete` returned.
+    path
+        The file to write; it is replaced as a whole or not at all.
+    title
+        The heading; by default it names the method.
+    truth
+        The complete array where it is known: adds its pictures, the error, PSNR, SSIM and RMSE.
+    axes
+        The name of each axis. "height" and "width" make pictures, "colour" (of length 3) makes them coloured; without
+        names an array whose values look like those of pictures is taken for one, all else is drawn as heat maps.
+    command
+        The command that repeats the run.
+    value_range
+        The values drawn darkest and lightest.
+    meta
+        More to tell, such as the name of the file and its frame rate.
+    """
+    x = _plain(result.x)
+    truth = None if truth is None else _truth(truth, x.shape)
+    axes = getattr(result.x, "dims", None) if axes is None else axes
+    view = View.of(x, result.observed, result.slice_axes, axes)
+    scene = pictures.Scene.of(x, result.observed, truth, view, _span(value_range))
+    quality = None if truth is None else facts.Quality.of(x, result.observed, truth, view)
+    packed = None if view.picture else fibres.pack(scene)
+    frames = pictures.frames(scene, room=pictures.BUDGET - fibres.weight(packed))
+    html = render(
+        "report.html",
+        title=title or f"Completed by {result.method.name}",
+        result=result,
+        view=view,
+        tiles=facts.headline(result, quality),
+        frames=frames,
+        fibres=packed,
+        keys=_keys(scene),
+        pairs=charts.convergence(result.history) if result.history else [],
+        others=_structure(result, x),
+        tables=facts.tables(result, x, view, quality, meta),
+        command=command,
+    )
+    write(path, html)
+
+
+def write_comparison(table: Any, path: str | os.PathLike[str], *, title: str = "Methods compared") -> None:
+    """Write one HTML page that compares methods: curves, pictures side by side and the table.
+
+    ``table.rows`` is a list of dictionaries with method, pattern, rate, draw, psnr, ssim, rmse, seconds, steps and
+    status. ``table.pictures`` (method -> one completed slice), ``table.truth_picture`` and ``table.holed_picture`` (NaN
+    where missing) may be there: values from 0 to 1, height x width or height x width x 3.
+    """
+    write(path, render("comparison.html", title=title, **comparison(table)))
+
+
+def fragment(result: Completion) -> str | None:
+    """Return a completion as a piece of HTML for a notebook; None, for the plain text, without the extra ``report``."""
+    try:
+        x = _plain(result.x)
+        view = View.of(x, result.observed, result.slice_axes, getattr(result.x, "dims", None))
+        scene = pictures.Scene.of(x, result.observed, None, view)
+        return render(
+            "fragment.html",
+            result=result,
+            tiles=facts.headline(result, None),
+            frames=pictures.frames(scene, THUMBNAILS, side=160),
+            picture=view.picture,
+            chart=charts.small_convergence(result.history) if result.history else None,
+        )
+    except MissingExtra:
+        return None
+
+
+def _plain(x: Any) -> np.ndarray:
+    return np.asarray(np.ma.getdata(x) if isinstance(x, np.ma.MaskedArray) else x)
+
+
+def _truth(truth: Any, shape: tuple[int, ...]) -> np.ndarray:
+    array = np.ma.filled(truth.astype(float), np.nan) if isinstance(truth, np.ma.MaskedArray) else np.asarray(truth)
+    if array.shape != shape:
+        raise InputError(f"the truth has shape {array.shape}, the answer has shape {shape}")
+    return array.astype(float, copy=False)
+
+
+def _span(value_range: tuple[float, float] | None) -> tuple[float, float] | None:
+    if value_range is None:
+        return None
+    low, high = (float(value) for value in value_range)
+    if not low < high:
+        raise InputError(f"value_range must be two numbers, the smaller first, not {value_range!r}")
+    return low, high
+
+
+def _keys(scene: pictures.Scene) -> dict[str, str]:
+    keys = {}
+    if not scene.view.picture:
+        keys["value"] = charts.colour_bar("key-value", *scene.span, "viridis", "value")
+    if scene.truth is not None:
+        keys["error"] = charts.colour_bar("key-error", 0, scene.worst, "magma", "absolute error")
+    return keys
+
+
+def _structure(result: Completion, x: np.ndarray) -> list[charts.Chart]:
+    """Return the charts of the answer's structure: its spectrum, the ranks of its slices, and the transform."""
+    if not np.isfinite(x).all():
+        return []
+    spectrum = Spectrum.of(result, x)
+    found = [charts.spectra(spectrum.values, spectrum.stride), charts.ranks(spectrum.ranks, spectrum.most)]
+    transform = result.transform
+    if transform is not None and 1 < transform.n3 <= LARGEST_Q:
+        found.append(charts.picture_of(transform))
+    return found

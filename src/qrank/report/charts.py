@@ -1,0 +1,236 @@
+"""Charts by Matplotlib as SVG inside the page, in the page's own colours, so that they follow its theme."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ..errors import need
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from ..solve import Record
+    from ..transforms import Transform
+
+# Colours that Matplotlib draws with, and what the page's style puts in their place.
+INK, FAINT = "#010101", "#020202"
+SERIES = tuple(f"#0303{k:02x}" for k in range(1, 9))
+STYLED = {INK: "var(--ink-2)", FAINT: "var(--line)"} | {c: f"var(--series-{k})" for k, c in enumerate(SERIES, 1)}
+DASHES = ("-", "--", ":", "-.")
+RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+MOST_POINTS = 400
+
+
+class Chart(NamedTuple):
+    """A chart, what it is called and what it says."""
+
+    title: str
+    note: str
+    svg: str
+
+
+def draw(name: str, paint: Callable[[Axes], Any], size: tuple[float, float] = (4.7, 3.0)) -> str:
+    """Return as SVG what ``paint`` draws on axes; ``name`` sets its ids apart from those of other charts."""
+    matplotlib = need("matplotlib", "report", "a report")
+    figures = need("matplotlib.figure", "report", "a report")
+    with matplotlib.rc_context(_style()):
+        figure = figures.Figure(figsize=size, layout="constrained")
+        paint(figure.add_subplot())
+        stream = io.StringIO()
+        figure.savefig(stream, format="svg", transparent=True, metadata=dict.fromkeys(_METADATA))
+    svg = stream.getvalue()
+    svg = svg[svg.index("<svg") :]
+    for sentinel, style in STYLED.items():
+        svg = svg.replace(sentinel, style)
+    svg = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", svg)
+    return re.sub(
+        r'<svg ([^>]*?)width="[^"]*" height="[^"]*"|<svg height="[^"]*" width="[^"]*"', r"<svg \1", svg, count=1
+    )
+
+
+_METADATA = ("Date", "Creator", "Format", "Type")
+
+
+def _style() -> dict[str, Any]:
+    return {
+        "svg.fonttype": "none",
+        "svg.hashsalt": "qrank",
+        "font.size": 10,
+        "axes.edgecolor": FAINT,
+        "axes.labelcolor": INK,
+        "text.color": INK,
+        "xtick.color": INK,
+        "ytick.color": INK,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.grid": True,
+        "axes.axisbelow": True,
+        "grid.color": FAINT,
+        "grid.linewidth": 0.7,
+        "xtick.major.size": 0,
+        "ytick.major.size": 0,
+        "ytick.minor.size": 0,
+        "lines.linewidth": 1.6,
+        "legend.frameon": False,
+        "legend.handlelength": 1.8,
+        "path.simplify": True,
+    }
+
+
+def thin(values: np.ndarray, most: int = MOST_POINTS) -> np.ndarray:
+    """Return at most ``most`` positions that stand for all, dense at the start where sorted curves bend.
+
+    >>> thin(np.zeros(3)), len(thin(np.zeros(100000))) <= 400
+    (array([0, 1, 2]), True)
+    """
+    n = len(values)
+    if n <= most:
+        return np.arange(n)
+    return np.unique((np.linspace(0, 1, most) ** 2 * (n - 1)).round().astype(int))
+
+
+def _log_scale(ax: Axes) -> None:
+    """Make y logarithmic, its powers of ten written as plain text."""
+    ax.set_yscale("log")
+    low, high = ax.get_ylim()
+    if np.log10(high / low) > 1.5:
+        ax.yaxis.set_major_formatter(lambda y, _: "10" + str(round(np.log10(y))).translate(RAISED))
+        ax.yaxis.set_minor_formatter(lambda y, _: "")
+
+
+def _lines(ax: Axes, x: Any, curves: dict[str, Any], log: bool) -> None:
+    for k, (label, y) in enumerate(curves.items()):
+        y = np.asarray(y, dtype=float)
+        y = np.where(np.isfinite(y) & ((y > 0) | (not log)), y, np.nan)
+        few = len(y) < 8
+        ax.plot(
+            x,
+            y,
+            color=SERIES[k % len(SERIES)],
+            ls=DASHES[k % len(DASHES)],
+            marker="o" if few else "",
+            ms=3,
+            label=label,
+        )
+    values = np.concatenate([np.asarray(y, dtype=float) for y in curves.values()])
+    if log and np.any(values[np.isfinite(values)] > 0):
+        _log_scale(ax)
+    if len(curves) > 1:
+        ax.legend()
+
+
+def convergence(history: list[Record]) -> list[tuple[Chart, Chart]]:
+    """Return the curves of a run, each against steps and against seconds."""
+    kinds: list[tuple[str, str, dict[str, list[Any]], bool]] = [
+        ("Objective", "what the method minimises", {"objective": [r.objective for r in history]}, False),
+        (
+            "Residuals",
+            "how far the answer is from the known entries, and how far it still moves",
+            {"primal residual": [r.primal for r in history], "change": [r.change for r in history]},
+            True,
+        ),
+    ]
+    if any(r.holdout is not None for r in history):
+        held = {"held-out RMSE": [np.nan if r.holdout is None else r.holdout for r in history]}
+        kinds.append(("Hold-out error", "on known entries that the method did not see", held, False))
+    clocks = {"step": [r.step for r in history], "seconds": [r.seconds for r in history]}
+
+    def chart(title: str, note: str, curves: dict[str, list[Any]], log: bool, clock: str) -> Chart:
+        def paint(ax: Axes) -> None:
+            _lines(ax, clocks[clock], curves, log)
+            ax.set(xlabel=clock)
+
+        return Chart(title, note, draw(f"{title.split()[0].lower()}-{clock}", paint))
+
+    return [(chart(*kind, "step"), chart(*kind, "seconds")) for kind in kinds]
+
+
+def small_convergence(history: list[Record]) -> str:
+    """Return one small chart of the residuals, for a notebook."""
+
+    def paint(ax: Axes) -> None:
+        steps = [r.step for r in history]
+        _lines(ax, steps, {"primal residual": [r.primal for r in history], "change": [r.change for r in history]}, True)
+        ax.set(xlabel="step")
+
+    return draw("small", paint, (3.4, 1.9))
+
+
+def spectra(values: dict[str, np.ndarray], stride: int) -> Chart:
+    """Return the sorted Q-singular values under several transforms."""
+    note = "the faster they fall, the lower the rank that the transform sees"
+    if stride > 1:
+        note += f"; measured on one row and one column in {stride}"
+
+    def paint(ax: Axes) -> None:
+        for k, (name, sigma) in enumerate(values.items()):
+            at = thin(sigma)
+            share = sigma[at] / (sigma[0] or 1.0)
+            ax.plot(at + 1, np.where(share > 1e-8, share, np.nan), color=SERIES[k], ls=DASHES[k], label=name)
+        _log_scale(ax)
+        ax.set(xlabel="Q-singular value, sorted", ylabel="share of the largest")
+        ax.legend()
+
+    return Chart("Q-singular values", note, draw("spectra", paint))
+
+
+def ranks(counts: np.ndarray, most: int) -> Chart:
+    """Return the rank of every slice of the transformed array."""
+
+    def paint(ax: Axes) -> None:
+        at = np.arange(len(counts)) if len(counts) <= 600 else np.linspace(0, len(counts) - 1, 600).round().astype(int)
+        ax.fill_between(at + 1, counts[at], step="mid", color=SERIES[0], alpha=0.25, linewidth=0)
+        ax.step(at + 1, counts[at], where="mid", color=SERIES[0])
+        ax.set(xlabel="slice of the transformed array", ylabel="rank", ylim=(0, None))
+
+    note = f"Q-singular values above 1/1000 of the largest; a slice has at most {most}"
+    return Chart("Rank of each slice", note, draw("ranks", paint))
+
+
+def picture_of(transform: Transform) -> Chart:
+    """Return Q itself as a picture."""
+
+    def paint(ax: Axes) -> None:
+        q = np.real(transform.matrix)
+        q = q[:: -(-q.shape[0] // 800), :: -(-q.shape[1] // 800)]
+        limit = float(np.abs(q).max()) or 1.0
+        extent = (0.5, transform.matrix.shape[1] + 0.5, transform.matrix.shape[0] + 0.5, 0.5)
+        image = ax.imshow(q, "RdBu_r", vmin=-limit, vmax=limit, aspect="auto", interpolation="nearest", extent=extent)
+        ax.grid(False)
+        ax.set(xlabel="column of Q", ylabel="place along the third mode")
+        ax.figure.colorbar(image, ax=ax).outline.set_visible(False)  # pyright: ignore
+
+    return Chart("The transform Q", "one column is one basis vector", draw("q", paint))
+
+
+def colour_bar(name: str, low: float, high: float, colours: str, label: str) -> str:
+    """Return the key to a colour map."""
+    matplotlib = need("matplotlib", "report", "a report")
+
+    def paint(ax: Axes) -> None:
+        norm = matplotlib.colors.Normalize(low, high)
+        key = matplotlib.cm.ScalarMappable(norm, colours)
+        ax.figure.colorbar(key, cax=ax, orientation="horizontal", label=label).outline.set_visible(False)  # pyright: ignore
+
+    return draw(name, paint, (3.4, 0.6))
+
+
+def curves(name: str, points: dict[str, list[tuple[float, float]]], x: str, y: str, log: bool = False) -> str:
+    """Return one line for each entry of ``points``, with a key below."""
+
+    def paint(ax: Axes) -> None:
+        for k, (label, pairs) in enumerate(points.items()):
+            at, values = zip(*sorted(pairs), strict=True)
+            style = DASHES[k // len(SERIES) % len(DASHES)]
+            ax.plot(at, values, color=SERIES[k % len(SERIES)], ls=style, marker="o", ms=3.5, label=label)
+        if log:
+            _log_scale(ax)
+        ax.set(xlabel=x, ylabel=y)
+        ax.figure.legend(loc="outside lower center", ncols=min(4, len(points)))
+
+    return draw(name, paint, (4.7, 3.4))

@@ -1,0 +1,214 @@
+"""The numbers of the page: what was missing, how it was filled, how good it is, what it took."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import math
+import platform
+import sys
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..errors import InputError, MissingExtra
+from ..metrics import psnr, rmse, ssim
+from ..solve import Completion
+from .view import View
+
+
+class Table(NamedTuple):
+    """A heading and its lines, name and value."""
+
+    title: str
+    lines: list[tuple[str, str]]
+
+
+class Quality(NamedTuple):
+    """How near the answer is to the truth."""
+
+    psnr: float
+    psnr_missing: float
+    rmse: float
+    rmse_missing: float
+    ssim: float | None
+
+    @classmethod
+    def of(cls, x: np.ndarray, known: np.ndarray, truth: np.ndarray, view: View) -> Quality:
+        """Measure; entries whose truth is not finite count for nothing, SSIM is left out where it cannot be had."""
+        sure = np.isfinite(truth)
+        if not sure.any():
+            raise InputError("the truth has no finite entry")
+        truth = np.where(sure, truth, 0)
+        x = np.where(sure, x, 0)
+        missing = sure & ~known
+        missing = missing if missing.any() else sure
+        try:
+            similar = ssim(x, truth, (view.rows, view.columns))
+        except (InputError, MissingExtra):
+            similar = None
+        return cls(
+            psnr(x, truth, sure), psnr(x, truth, missing), rmse(x, truth, sure), rmse(x, truth, missing), similar
+        )
+
+
+def number(value: float, digits: int = 4) -> str:
+    """Write a number for reading.
+
+    >>> number(0.000012345), number(1234567.0), number(float("inf")), number(12.0)
+    ('1.234e-05', '1,234,567', '∞', '12')
+    """
+    if math.isinf(value):
+        return "∞" if value > 0 else "-∞"
+    if math.isfinite(value) and value == int(value):
+        return f"{int(value):,}" if abs(value) < 1e15 else f"{value:.{digits}g}"
+    return f"{value:,.0f}" if abs(value) >= 1e5 else f"{value:.{digits}g}"
+
+
+def duration(seconds: float) -> str:
+    """Write a time for reading.
+
+    >>> duration(0.0421), duration(12.34), duration(754)
+    ('42 ms', '12.3 s', '12 min 34 s')
+    """
+    if seconds < 1:
+        return f"{1000 * seconds:.0f} ms"
+    if seconds < 100:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
+
+
+def share(part: int, whole: int) -> str:
+    """Write a share in percent; a few of many are never rounded to none or to all.
+
+    >>> share(7, 10), share(1, 10**6), share(0, 5)
+    ('70.0 %', '0.0001 %', '0.0 %')
+    """
+    percent = 100 * part / max(1, whole)
+    if 0 < percent < 0.05:
+        return f"{percent:.1g} %"
+    return f"{percent:.1f} %" if percent <= 99.95 or part == whole else f"{percent:.6g} %"
+
+
+def headline(result: Completion, quality: Quality | None) -> list[tuple[str, str]]:
+    """Return the few numbers that the page begins with."""
+    known = result.observed
+    tiles = [("missing", share(known.size - int(np.count_nonzero(known)), known.size))]
+    if quality is not None:
+        tiles += [("PSNR", f"{number(quality.psnr)} dB")]
+        tiles += [("SSIM", f"{quality.ssim:.3f}")] if quality.ssim is not None else [("RMSE", number(quality.rmse, 3))]
+    elif result.history and result.history[-1].holdout is not None:
+        tiles += [("hold-out RMSE", number(result.history[-1].holdout, 3))]
+    return [*tiles, ("time", duration(result.seconds)), ("steps", number(len(result.history)))]
+
+
+def tables(
+    result: Completion, x: np.ndarray, view: View, quality: Quality | None, meta: Mapping[str, Any] | None
+) -> list[Table]:
+    """Return all numbers of the page."""
+    found = [
+        Table("Data", _data(result, x, view)),
+        Table("Quality", _quality(result, x, quality)),
+        Table("Run", _run(result)),
+        Table("Options", options(result)),
+        Table("File", [(str(name), short(value)) for name, value in (meta or {}).items()]),
+        Table("Versions", versions()),
+    ]
+    return [table for table in found if table.lines]
+
+
+def _data(result: Completion, x: np.ndarray, view: View) -> list[tuple[str, str]]:
+    known = result.observed
+    missing = known.size - int(np.count_nonzero(known))
+    values = x[known] if known.any() else x.ravel()
+    first, second = result.slice_axes
+    return [
+        ("shape", " × ".join(str(n) for n in x.shape)),
+        ("axes", ", ".join(view.names)),
+        ("slices", f"{view.names[first]} × {view.names[second]}"),
+        ("type", str(x.dtype)),
+        ("entries", number(x.size)),
+        ("missing", f"{number(missing)} ({share(missing, known.size)})"),
+        ("known values", f"{number(float(values.min()))} to {number(float(values.max()))}"),
+    ]
+
+
+def _quality(result: Completion, x: np.ndarray, quality: Quality | None) -> list[tuple[str, str]]:
+    lines: list[tuple[str, str]] = []
+    if quality is not None:
+        lines += [
+            ("PSNR", f"{number(quality.psnr)} dB"),
+            ("PSNR, missing entries", f"{number(quality.psnr_missing)} dB"),
+            ("RMSE", number(quality.rmse)),
+            ("RMSE, missing entries", number(quality.rmse_missing)),
+        ]
+        lines += [("SSIM", f"{quality.ssim:.4f}")] if quality.ssim is not None else []
+    held = result.history[-1].holdout if result.history else None
+    if held is not None:
+        peak = float(np.abs(x[result.observed]).max())
+        lines += [("RMSE, held-out entries", number(held))]
+        lines += [("PSNR, held-out entries", f"{number(20 * math.log10(peak / held))} dB")] if held > 0 < peak else []
+    return lines
+
+
+def _run(result: Completion) -> list[tuple[str, str]]:
+    lines = [("method", result.method.name), ("which is", result.method.about), ("status", str(result.status))]
+    if result.history:
+        last = result.history[-1]
+        lines += [
+            ("steps", number(last.step)),
+            ("time", f"{duration(last.seconds)} ({duration(last.seconds / last.step)} a step)"),
+            ("objective", number(last.objective)),
+            ("primal residual", number(last.primal)),
+            ("change", number(last.change)),
+            ("rank", f"{number(last.rank)} over {number(last.slices)} slices"),
+        ]
+    peak = peak_memory()
+    return [*lines, ("peak memory", f"{peak / 2**20:,.0f} MB (the whole process)")] if peak else lines
+
+
+def options(result: Completion) -> list[tuple[str, str]]:
+    """Return every option of the method."""
+    fields = dataclasses.fields(result.method)
+    return [(field.name, short(getattr(result.method, field.name))) for field in fields]
+
+
+def short(value: Any) -> str:
+    """Write any value in a line.
+
+    >>> short(np.zeros((3, 2))), short("paper"), short(None)
+    ('array 3 × 2', 'paper', 'None')
+    """
+    if isinstance(value, np.ndarray) and value.size > 8:
+        return "array " + " × ".join(str(n) for n in value.shape)
+    text = value if isinstance(value, str) else f"{value:.10g}" if isinstance(value, float) else repr(value)
+    return text if len(text) <= 300 else text[:299] + "…"
+
+
+def peak_memory() -> int | None:
+    """Return the most memory that this process has held, in bytes; None where the system does not tell."""
+    try:
+        resource = importlib.import_module("resource")
+    except ImportError:
+        return None
+    unit = 1 if sys.platform == "darwin" else 1024
+    return unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def versions() -> list[tuple[str, str]]:
+    """Return the versions that the numbers depend on."""
+    import numpy
+    import scipy
+
+    from .. import __version__
+
+    return [
+        ("qrank", __version__),
+        ("numpy", numpy.__version__),
+        ("scipy", scipy.__version__),
+        ("python", platform.python_version()),
+        ("system", f"{platform.system()} {platform.machine()}"),
+    ]

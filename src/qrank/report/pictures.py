@@ -1,0 +1,151 @@
+"""Slices as pictures inside the page: data URIs, few and small enough for one file."""
+
+from __future__ import annotations
+
+import base64
+import io
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..errors import need
+from ..metrics import psnr
+from .facts import number
+from .view import View, display_range, evenly
+
+MOST_SLICES = 40
+FEWEST_SLICES = 6
+BUDGET = 3_900_000  # characters of all pictures together
+LARGEST_SIDE = 480  # pixels; of one or two pictures LARGE_SIDE
+LARGE_SIDE = 960
+ERROR_SIDE = 300  # errors are noise, which compresses badly
+SMALL = 96 * 96  # pixels of a picture that is kept as it is, without loss
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """What the pictures show: the answer, what was known of it, and the truth where there is one."""
+
+    x: np.ndarray
+    known: np.ndarray
+    truth: np.ndarray | None
+    view: View
+    span: tuple[float, float]
+
+    @classmethod
+    def of(
+        cls,
+        x: np.ndarray,
+        known: np.ndarray,
+        truth: np.ndarray | None,
+        view: View,
+        span: tuple[float, float] | None = None,
+    ) -> Scene:
+        """Choose the values drawn darkest and lightest where ``span`` does not say."""
+        return cls(x, known, truth, view, span or display_range(x, known, view.picture))
+
+    @cached_property
+    def worst(self) -> float:
+        """The error drawn lightest: what 0.5 % of the missing entries exceed."""
+        if self.truth is None or self.known.all():
+            return 1.0
+        miss = np.abs(self.x[~self.known] - self.truth[~self.known])
+        miss = miss[np.isfinite(miss)]
+        return float(np.quantile(miss[:: max(1, miss.size // 1_000_000)], 0.995)) or 1.0 if miss.size else 1.0
+
+    def pixels(self, part: np.ndarray) -> np.ndarray:
+        """Return a slice as bytes: grey or colour for a picture, by the colour map for a heat map."""
+        low, high = self.span
+        share = np.clip((np.nan_to_num(part.astype(float), nan=low) - low) / (high - low), 0, 1)
+        return to_bytes(share) if self.view.picture else coloured(share, "viridis")
+
+    def before(self, i: int) -> np.ndarray:
+        """Return slice i with what was missing left transparent; a pixel known in part lacks only some colours."""
+        known = self.view.take(self.known, i)
+        body = self.pixels(self.view.take(self.x, i))
+        if self.view.colour is not None:
+            # Where all is missing the answer's colour stays below the transparency: smooth areas compress well.
+            body = np.where(known | ~known.any(axis=2, keepdims=True), body, 0)
+            known = known.any(axis=2)
+        body = body if body.ndim == 3 else np.repeat(body[:, :, None], 3, axis=2)
+        return np.dstack([body, np.where(known, 255, 0).astype(np.uint8)])
+
+    def error(self, i: int) -> np.ndarray:
+        """Return how far slice i is from the truth, the mean over the colours."""
+        assert self.truth is not None
+        miss = np.abs(self.view.take(self.x, i).astype(float) - self.view.take(self.truth, i))
+        miss = miss.mean(axis=2) if miss.ndim == 3 else miss
+        return coloured(np.clip(np.nan_to_num(miss) / self.worst, 0, 1), "magma")
+
+    def frame(self, i: int, side: int) -> dict[str, Any]:
+        """Return all that the page shows of slice i."""
+        layers = {"before": self.before(i), "after": self.pixels(self.view.take(self.x, i))}
+        note = ""
+        if self.truth is not None:
+            truth = self.view.take(self.truth, i)
+            layers |= {"truth": self.pixels(truth), "error": self.error(i)}
+            if np.isfinite(truth).all() and truth.any():
+                note = f"PSNR {number(psnr(self.view.take(self.x, i), truth))} dB"
+        return {"label": self.view.label(i), "note": note} | {
+            name: data_uri(body, min(side, ERROR_SIDE) if name == "error" else side, lossless=not self.view.picture)
+            for name, body in layers.items()
+        }
+
+
+def to_bytes(share: np.ndarray) -> np.ndarray:
+    """Return values from 0 to 1 as bytes.
+
+    >>> to_bytes(np.array([0.0, 0.5, 1.0]))
+    array([  0, 128, 255], dtype=uint8)
+    """
+    return np.rint(share * 255).astype(np.uint8)
+
+
+def coloured(share: np.ndarray, colours: str) -> np.ndarray:
+    """Return values from 0 to 1 in the colours of a Matplotlib colour map."""
+    matplotlib = need("matplotlib", "report", "a report")
+    return matplotlib.colormaps[colours](share, bytes=True)[..., :3]
+
+
+def frames(scene: Scene, most: int = MOST_SLICES, side: int | None = None, room: int = BUDGET) -> list[dict[str, Any]]:
+    """Return evenly chosen slices as pictures, as many and as large as the page has room for."""
+    count = min(scene.view.count, most)
+    side = side or (LARGE_SIDE if count <= 2 else LARGEST_SIDE)
+    first = _weight([scene.frame(scene.view.count // 2, side)])
+    count = min(count, max(FEWEST_SLICES, room // first))
+    while True:
+        shown = [scene.frame(i, side) for i in evenly(scene.view.count, count)]
+        weight = _weight(shown)
+        if weight <= room:
+            return shown
+        if count > FEWEST_SLICES:
+            count = max(FEWEST_SLICES, int(0.95 * count * room / weight))
+        else:
+            side = int(side * 0.75)
+
+
+def _weight(shown: list[dict[str, Any]]) -> int:
+    return sum(len(text) for frame in shown for text in frame.values())
+
+
+def data_uri(body: np.ndarray, side: int = LARGEST_SIDE, lossless: bool = False) -> str:
+    """Return bytes (height, width[, 3 or 4]) as a picture in a data URI, no side longer than ``side``.
+
+    >>> data_uri(np.zeros((4, 4), np.uint8))[:22]
+    'data:image/png;base64,'
+    """
+    pillow = need("PIL.Image", "report", "a report")
+    image = pillow.fromarray(np.ascontiguousarray(body))
+    lossless = lossless or image.width * image.height <= SMALL
+    if max(image.size) > side:
+        size = [max(1, round(n * side / max(image.size))) for n in image.size]
+        image = image.resize(size, pillow.Resampling.BOX)
+    stream = io.BytesIO()
+    if lossless:
+        image.save(stream, "PNG", optimize=True)
+    else:
+        image.save(stream, "WEBP", quality=75, method=3)
+    kind = "png" if lossless else "webp"
+    return f"data:image/{kind};base64,{base64.b64encode(stream.getvalue()).decode()}"

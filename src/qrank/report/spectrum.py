@@ -1,0 +1,50 @@
+"""The Q-singular values of an answer, under its own transform and under Fourier."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..solve import Completion
+from ..spectral import singular_values
+from ..tensor import Layout
+from ..transforms import Fourier, Transform
+
+WORK = 4e10  # multiplications; beyond that every second (third, …) row and column stand for all
+RANK_SHARE = 1e-3
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    """Sorted Q-singular values by transform, and the rank of each slice under the first."""
+
+    values: dict[str, np.ndarray]
+    ranks: np.ndarray
+    most: int  # the largest rank that a slice can have
+    stride: int
+
+    @classmethod
+    def of(cls, result: Completion, x: np.ndarray) -> Spectrum:
+        """Measure the answer; the sorting is that of all slices together."""
+        layout = Layout.of(x.shape, result.slice_axes)
+        n1, n2 = layout.slice_shape
+        stride = max(1, round((layout.n3 * n1 * n2 * min(n1, n2) / WORK) ** (1 / 3)))
+        stack = np.ascontiguousarray(layout.stack(x)[:, ::stride, ::stride]).astype(float, copy=False)
+        fourier = Fourier(layout.n3)
+        own = result.transform
+        named: dict[str, Transform] = {"Fourier": fourier}
+        if own is not None and not isinstance(own, Fourier):
+            named = {f"Q of {result.method.name}": own} | named
+        sigmas = {name: singular_values(q.forward(stack)) for name, q in named.items()}
+        first = next(iter(sigmas.values()))
+        ranks = (first > RANK_SHARE * first.max()).sum(axis=1) if first.max() > 0 else np.zeros(len(first), int)
+        weights = {name: q.weights for name, q in named.items()}
+        values = {name: _sorted(sigma, weights[name]) for name, sigma in sigmas.items()}
+        return cls(values, ranks, first.shape[1], stride)
+
+
+def _sorted(sigma: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+    if weights is not None:
+        sigma = np.repeat(sigma, weights.astype(int), axis=0)
+    return np.sort(sigma, axis=None)[::-1]

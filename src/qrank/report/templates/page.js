@@ -1,0 +1,145 @@
+"use strict";
+(() => {
+  const root = document.documentElement;
+  const by = (id) => document.getElementById(id);
+  const data = JSON.parse(by("data").textContent);
+  const clamp = (value, low, high) => Math.min(high, Math.max(low, value));
+
+  // Theme: that of the system, or the one named after the # of the address.
+  const chosen = () => ["#dark", "#light"].includes(location.hash) && location.hash.slice(1);
+  const applyTheme = () => { if (chosen()) root.dataset.theme = chosen(); };
+  const isDark = () => (root.dataset.theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
+  addEventListener("hashchange", applyTheme);
+  applyTheme();
+  by("theme").hidden = false;
+  by("theme").addEventListener("click", () => location.replace(isDark() ? "#light" : "#dark"));
+
+  if (data.frames) { slices(data.frames, data.start); wipe(); }
+  if (data.fibres) fibres(data.fibres);
+
+  function slices(frames, start) {
+    const slider = by("slice"), images = document.querySelectorAll("img[data-layer]");
+    for (const image of document.querySelectorAll("img[data-layer][src]")) frames[start][image.dataset.layer] = image.src;
+    const paint = (frame) => { for (const image of images) image.src = frame[image.dataset.layer]; };
+    if (!slider) return paint(frames[start]);
+    const show = () => {
+      const frame = frames[slider.valueAsNumber];
+      paint(frame);
+      by("label").textContent = frame.label;
+      by("note").textContent = frame.note;
+      slider.setAttribute("aria-valuetext", frame.label);
+    };
+    const step = (much) => { slider.valueAsNumber += much; show(); };
+    slider.addEventListener("input", show);
+    by("previous").addEventListener("click", () => step(-1));
+    by("next").addEventListener("click", () => step(1));
+    show(); // a browser may keep the slider's place over a reload
+  }
+
+  function wipe() {
+    const stage = by("wipe"), handle = by("handle");
+    let place = 50;
+    const move = (to) => {
+      place = clamp(to, 0, 100);
+      stage.style.setProperty("--wipe", place + "%");
+      handle.setAttribute("aria-valuenow", Math.round(place));
+      handle.setAttribute("aria-valuetext", Math.round(place) + " % before");
+    };
+    const follow = (event) => {
+      const box = stage.getBoundingClientRect();
+      move(100 * (event.clientX - box.left) / box.width);
+    };
+    stage.addEventListener("pointerdown", (event) => {
+      if (event.button) return;
+      stage.setPointerCapture(event.pointerId);
+      handle.focus({ preventScroll: true });
+      event.preventDefault();
+      follow(event);
+    });
+    stage.addEventListener("pointermove", (event) => { if (stage.hasPointerCapture(event.pointerId)) follow(event); });
+    const keys = {
+      ArrowLeft: () => place - 2, ArrowDown: () => place - 2, ArrowRight: () => place + 2, ArrowUp: () => place + 2,
+      PageDown: () => place - 10, PageUp: () => place + 10, Home: () => 0, End: () => 100,
+    };
+    handle.addEventListener("keydown", (event) => {
+      if (!(event.key in keys) || event.ctrlKey || event.altKey || event.metaKey) return;
+      event.preventDefault();
+      move(keys[event.key]());
+    });
+  }
+
+  function fibres(given) {
+    const bytes = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+    const levels = (text) => new Uint16Array(bytes(text).buffer);
+    const x = levels(given.x), truth = given.truth && levels(given.truth), known = bytes(given.known);
+    const axes = given.axes, at = axes.map((axis) => axis.places.length >> 1);
+    const strides = axes.map((_, k) => axes.slice(k + 1).reduce((n, axis) => n * axis.places.length, 1));
+    const value = (level) => given.low + level * given.step;
+    const select = by("along"), places = by("places"), plot = by("fibre");
+    axes.forEach((axis, k) => select.add(new Option(axis.name, k, k === given.along, k === given.along)));
+
+    const choose = () => {
+      const inputs = axes.map((axis, k) => {
+        if (k === Number(select.value) || axis.places.length < 2) return null;
+        const label = document.createElement("label"), text = document.createElement("span"), input = document.createElement("input");
+        Object.assign(input, { type: "range", min: 0, max: axis.places.length - 1, value: at[k] });
+        const show = () => { at[k] = input.valueAsNumber; text.textContent = `${axis.name} ${axis.places[at[k]]}`; };
+        input.addEventListener("input", () => { show(); draw(); });
+        show();
+        label.append(text, input);
+        return label;
+      });
+      places.replaceChildren(...inputs.filter(Boolean));
+      draw();
+    };
+
+    const element = (name, attributes, text) => {
+      const made = document.createElementNS("http://www.w3.org/2000/svg", name);
+      for (const [key, to] of Object.entries(attributes)) made.setAttribute(key, to);
+      if (text !== undefined) made.textContent = text;
+      return made;
+    };
+    const ticks = (low, high, count) => {
+      const raw = (high - low) / count || 1, power = 10 ** Math.floor(Math.log10(raw));
+      const step = [1, 2, 5, 10].map((k) => k * power).find((k) => k >= raw);
+      const first = Math.ceil(low / step);
+      return Array.from({ length: Math.floor(high / step) - first + 1 }, (_, k) => (first + k) * step);
+    };
+    const write = (number) => String(Number(number.toPrecision(6)));
+
+    function draw() {
+      const along = Number(select.value), axis = axes[along];
+      const start = at.reduce((sum, place, k) => sum + (k === along ? 0 : place * strides[k]), 0);
+      const entries = axis.places.map((_, k) => start + k * strides[along]);
+      const values = entries.map((k) => value(x[k]));
+      const truths = truth ? entries.map((k) => value(truth[k])) : [];
+      const width = plot.clientWidth || 600, height = plot.clientHeight || 260;
+      const left = 56, right = width - 10, top = 10, bottom = height - 38;
+      let low = Math.min(...values, ...truths), high = Math.max(...values, ...truths);
+      if (low === high) { low -= 1; high += 1; }
+      const px = (place) => left + (right - left) * place / Math.max(1, axis.length - 1);
+      const py = (v) => bottom - (bottom - top) * (v - low) / (high - low);
+      const path = (vs) => vs.map((v, k) => `${k ? "L" : "M"}${px(axis.places[k]).toFixed(1)} ${py(v).toFixed(1)}`).join("");
+      const isKnown = (k) => known[k >> 3] >> (7 - (k & 7)) & 1;
+      const parts = [];
+      for (const v of ticks(low, high, 6)) {
+        parts.push(element("line", { class: "grid", x1: left, x2: right, y1: py(v), y2: py(v) }));
+        parts.push(element("text", { x: left - 8, y: py(v) + 4, "text-anchor": "end" }, write(v)));
+      }
+      for (const place of ticks(0, axis.length - 1, Math.min(axis.length - 1, width / 90)).filter(Number.isInteger))
+        parts.push(element("text", { x: px(place), y: bottom + 17, "text-anchor": "middle" }, place));
+      parts.push(element("text", { x: (left + right) / 2, y: bottom + 34, "text-anchor": "middle" }, axis.name));
+      if (truth) parts.push(element("path", { class: "truth", d: path(truths) }));
+      parts.push(element("path", { class: "line", d: path(values) }));
+      entries.forEach((entry, k) => {
+        if (isKnown(entry)) parts.push(element("circle", { class: "point", cx: px(axis.places[k]), cy: py(values[k]), r: 2.4 }));
+      });
+      plot.setAttribute("viewBox", `0 0 ${width} ${height}`);
+      plot.replaceChildren(...parts);
+    }
+
+    select.addEventListener("change", choose);
+    addEventListener("resize", draw);
+    choose();
+  }
+})();
