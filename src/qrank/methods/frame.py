@@ -1,0 +1,172 @@
+"""F-TNN and tnn-linear: the tensor nuclear norm under a linear map along the third mode that is not orthogonal.
+
+    min  sum_i ||(L X)^(i)||_*    s.t.  P_Omega(X) = P_Omega(Y),        L X short for X x_3 L^T, L of shape (r, n3)
+
+* ``f-tnn``: L = W, the framelet transform: W^T W = I, but there are more slices than frames (r > n3).
+  T.-X. Jiang, M. Ng, X.-L. Zhao, T.-Z. Huang. Framelet Representation of Tensor Nuclear Norm for Third-Order Tensor
+  Completion. IEEE Transactions on Image Processing, 2020.
+* ``tnn-linear``: L any invertible matrix.
+  C. Lu, X. Peng, Y. Wei. Low-Rank Tensor Completion With a New Tensor Nuclear Norm Induced by Invertible Linear
+  Transforms. CVPR, 2019.
+
+In both, the prox of the norm is not L^T prox L. So L X is given a name of its own, G = L X, and the ADMM is run on that.
+The X-update is a gradient step on ||L X - G + D||_F^2 / 2 with the step 1/tau, tau = ||L||_2^2 (linearised ADMM); for an
+isometry tau = 1, the step arrives at W^T (G - D), and that is the exact minimiser, as in the paper.
+
+| symbol | here | |
+|---|---|---|
+| Y, Omega | ``problem.stack``, ``problem.observed`` | the known values and where they are |
+| L or W | ``transform`` | ``forward`` is L, ``backward`` its transpose |
+| G | ``g`` | transformed slices, shrunk |
+| Lambda | ``d`` = Lambda / mu | multiplier of L X = G, divided by mu |
+| T = L X + D | ``t`` | argument of the prox |
+| lambda = 1/mu | ``lam`` | threshold of the prox |
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from ..errors import InputError
+from ..framelets import Framelet
+from ..penalties import Penalty, penalty_named
+from ..problem import Problem
+from ..solve import Step
+from ..spectral import shrink, spectral_norm
+from ..transforms import Matrix, Transform, checked_matrix
+from .base import Method, check_number
+from .snn import norm
+
+START = 0.9  # the first threshold, as a share of the largest singular value of the transformed zero-filled data
+SINGULAR = 1e-10  # least ratio of singular values of an invertible matrix
+
+
+class State(NamedTuple):
+    """What a step hands to the next."""
+
+    x: np.ndarray  # (n3, n1, n2)
+    t: np.ndarray  # (r, n1, n2)
+    d: np.ndarray  # (r, n1, n2)
+    mu: float
+    # never changes in a run
+    transform: Transform
+    tau: float
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Analysis(Method):
+    """The linearised ADMM on G = L X; what L is, the methods say."""
+
+    rho: float = 1.1
+    mu0: float | None = None  # None: from the data
+    mu_max: float = 1e10
+    penalty: str | Penalty = "nuclear"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_number("rho", self.rho, at_least=1)
+        check_number("mu_max", self.mu_max, above=0)
+        if self.mu0 is not None:
+            check_number("mu0", self.mu0, above=0)
+        object.__setattr__(self, "penalty", penalty_named(self.penalty))
+
+    def transform(self, n3: int) -> tuple[Transform, float]:
+        """Return L for a third mode of length n3, and tau = ||L||_2^2."""
+        raise AssertionError(f"{self.name} defines no transform")
+
+    def init(self, problem: Problem, rng: np.random.Generator) -> State:
+        """Start from X = Y, zero where missing, and Lambda = 0."""
+        transform, tau = self.transform(problem.layout.n3)
+        x = problem.stack.copy()
+        t = transform.forward(x)
+        mu = self.mu0 * problem.scale if self.mu0 is not None else 1 / (START * (spectral_norm(t) or 1.0))
+        return State(x, t, np.zeros_like(t), mu, transform, tau)
+
+    def step(self, problem: Problem, state: State) -> tuple[State, Step]:
+        """Run one iteration of the linearised ADMM."""
+        x_old, t, d, mu, transform, tau = state
+        penalty = self.penalty
+        assert not isinstance(penalty, str)
+        g = t.copy()
+        shrunk = shrink(g, 1 / mu, penalty)  # G-update
+        t -= g
+        x = transform.backward(t)  # X-update: X - L^T (L X - G + D) / tau off Omega, Y on Omega
+        x *= -1 / tau
+        x += x_old
+        np.copyto(x, problem.stack, where=problem.observed.reshape(x.shape))
+        t = transform.forward(x, out=t)
+        mu_next = min(self.rho * mu, self.mu_max * problem.scale)
+        g -= t
+        d -= g  # Lambda-update: D + L X - G
+        size = norm(d)
+        d *= mu / mu_next
+        t += d
+        x_old -= x
+        step = Step(
+            objective=shrunk.value,
+            primal=norm(g) / ((problem.norm or 1.0) * tau**0.5),
+            dual=norm(x_old) * tau**0.5 / max(size, np.finfo(x.dtype).tiny),
+            change=norm(x_old) / (problem.norm or 1.0),
+            mu=mu,
+            rank=int(shrunk.ranks.sum()),
+            slices=int(np.count_nonzero(shrunk.ranks)),
+        )
+        return State(x, t, d, mu_next, transform, tau), step
+
+    def answer(self, state: State) -> np.ndarray:
+        """Return X."""
+        return state.x
+
+    def learned(self, problem: Problem, state: State) -> Transform | None:
+        """Return L."""
+        return state.transform
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FTNN(Analysis):
+    """L = framelets."""
+
+    name: ClassVar[str] = "f-tnn"
+    about: ClassVar[str] = "tensor nuclear norm with framelets, a redundant tight frame (Jiang et al. 2020)"
+
+    filters: str = "cubic"  # or "linear": which B-spline
+    levels: int = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_number("levels", self.levels, at_least=1, whole=True)
+        self.transform(1)  # checks the filters
+
+    def transform(self, n3: int) -> tuple[Transform, float]:
+        """Return W, an isometry."""
+        return Framelet(n3, self.filters, int(self.levels)), 1.0
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TNNLinear(Analysis):
+    """L = q^T for any invertible matrix q."""
+
+    name: ClassVar[str] = "tnn-linear"
+    about: ClassVar[str] = (
+        "tensor nuclear norm with any invertible matrix that you give (q: n3 x n3; Lu, Peng, Wei 2019)"
+    )
+
+    q: Any = None
+
+    def transform(self, n3: int) -> tuple[Transform, float]:
+        """Return q, as it is given, and its squared spectral norm; or say why it will not do."""
+        if self.q is None:
+            raise InputError("method 'tnn-linear' needs the option 'q': an invertible matrix (n3, n3)")
+        q = checked_matrix(self.q.matrix if isinstance(self.q, Transform) else self.q)
+        if q.shape != (n3, n3):
+            raise InputError(f"q must have shape ({n3}, {n3}), the length of the third mode, not {q.shape}")
+        s = np.linalg.svd(q, compute_uv=False)
+        if s[-1] <= SINGULAR * s[0]:
+            raise InputError(
+                f"q must be invertible, but its singular values go from {s[0]:.2g} down to {s[-1]:.2g};"
+                " use method 'tqn' with orthonormal columns to confine the answer to a span"
+            )
+        return Matrix(q), float(s[0] ** 2)

@@ -1,0 +1,116 @@
+"""Latent trace norm: completion by a sum of arrays, each of low rank in one mode.
+
+R. Tomioka, T. Suzuki. Convex Tensor Decomposition via Structured Schatten Norm Regularization. NIPS, 2013.
+
+    min  sum_k gamma_k ||X_k(k)||_*    s.t.  P_Omega(sum_k X_k) = P_Omega(Y),        the answer is X = sum_k X_k
+
+by the ADMM on the dual problem, in which A is the multiplier of the constraint, V_k its copies and X_k their multipliers:
+
+    max  <A, Y>    s.t.  A = 0 off Omega,   A = V_k,   ||V_k(k)||_op <= gamma_k,   k = 1, …, d
+
+| symbol | here | |
+|---|---|---|
+| Y, Omega | ``problem.y``, ``problem.observed`` | the known values and where they are |
+| gamma_k | ``gamma`` | weights of the unfoldings; one for each axis of the array |
+| X_k | ``parts[k]`` | the part of low rank in mode k (Z_k in the authors' code) |
+| A | ``a`` | dual variable, zero off Omega; *times eta*, so that it has the data's unit |
+| V_k | ``v`` | dual copy, *times eta* |
+| eta | ``eta`` | step of the ADMM, in the data's unit; thresholds are gamma_k eta |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from ..problem import Problem
+from ..solve import Step
+from ..unfoldings import check_weights, shrink_unfolding, spectral_norm, weights_of
+from .base import Method, check_number
+from .snn import norm
+
+START = 0.9  # the first threshold, as a share of the largest singular value of the zero-filled unfoldings
+
+
+class State(NamedTuple):
+    """What a step hands to the next."""
+
+    parts: list[np.ndarray]  # X_k
+    x: np.ndarray  # their sum
+    a: np.ndarray
+    eta: float
+    gamma: np.ndarray  # never changes
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Latent(Method):
+    """Latent trace norm by the ADMM on the dual."""
+
+    name: ClassVar[str] = "latent"
+    about: ClassVar[str] = "latent trace norm: a sum of arrays, each of low rank in one mode (Tomioka, Suzuki 2013)"
+
+    gamma: Sequence[float] | None = None  # weights of the unfoldings, one for each axis; None: equal
+    eta0: float | None = None  # None: from the data
+    rho: float = 1.05  # eta shrinks by it a step; 1: fixed
+    eta_min: float = 1e-10
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_weights("gamma", self.gamma)
+        check_number("rho", self.rho, at_least=1)
+        check_number("eta_min", self.eta_min, above=0)
+        if self.eta0 is not None:
+            check_number("eta0", self.eta0, above=0)
+
+    def init(self, problem: Problem, rng: np.random.Generator) -> State:
+        """Start from X_k = 0 and A = Y."""
+        layout = problem.layout
+        gamma = weights_of("gamma", self.gamma, layout.rest + layout.slice_axes) * problem.y.ndim  # 1 each if equal
+        if (gamma == 0).any():  # a part that costs nothing would take everything
+            gamma = np.where(gamma == 0, np.inf, gamma)
+        if self.eta0 is not None:
+            eta = self.eta0 / problem.scale
+        else:
+            eta = START * (max(spectral_norm(problem.y, k) / g for k, g in enumerate(gamma)) or 1.0)
+        y = problem.y
+        return State([np.zeros_like(y) for _ in range(y.ndim)], np.zeros_like(y), y.copy(), eta, gamma)
+
+    def step(self, problem: Problem, state: State) -> tuple[State, Step]:
+        """Run one iteration of the ADMM."""
+        parts, x_old, a, eta, gamma = state
+        x, spread, value, ranks = np.zeros_like(a), np.zeros_like(a), 0.0, []
+        for k, part in enumerate(parts):
+            t = part + a
+            part, shrunk = shrink_unfolding(t.copy(), k, gamma[k] * eta)  # X_k-update
+            t -= part  # V_k-update, times eta
+            spread += t
+            x += part
+            parts[k] = part
+            value += gamma[k] * shrunk.value if shrunk.value else 0.0
+            ranks.append(int(shrunk.ranks[0]))
+        spread += problem.y
+        spread -= x
+        spread *= problem.observed  # A-update on Omega, times eta: (Y - sum X_k + sum V_k) / d
+        spread /= len(parts)
+        miss = (problem.y - x) * problem.observed
+        x_old -= x
+        eta_next = max(eta / self.rho, self.eta_min / problem.scale)
+        dual = norm(a - spread) / max(norm(spread), np.finfo(x.dtype).tiny)
+        spread *= eta_next / eta
+        step = Step(
+            objective=value,
+            primal=norm(miss) / (problem.norm or 1.0),
+            dual=dual,
+            change=norm(x_old) / (problem.norm or 1.0),
+            mu=1 / eta,
+            rank=sum(ranks),
+            slices=sum(r > 0 for r in ranks),
+        )
+        return State(parts, x, spread, eta_next, gamma), step
+
+    def answer(self, state: State) -> np.ndarray:
+        """Return X."""
+        return state.x

@@ -1,0 +1,193 @@
+"""SiLRTC and HaLRTC: completion by the sum of the nuclear norms of all unfoldings.
+
+J. Liu, P. Musialski, P. Wonka, J. Ye. Tensor Completion for Estimating Missing Values in Visual Data. PAMI, 2013.
+
+    min  sum_i alpha_i ||X_(i)||_*    s.t.  P_Omega(X) = P_Omega(T)                                            (SNN)
+
+HaLRTC solves it by the ADMM on M_i = X, with a multiplier for each unfolding. SiLRTC relaxes M_i = X to
+
+    min  sum_i alpha_i ||M_i(i)||_* + beta/2 ||X - M_i||_F^2    s.t.  P_Omega(X) = P_Omega(T)                  (relaxed)
+
+and descends by blocks M_1, …, M_d, X. Its answer depends on beta: small ones blur, and (SNN) is the limit of large
+ones, which block descent from a cold start takes for ever to reach. So beta starts at the data's own scale and grows by
+``rho`` a step; ``beta0=…, rho=1`` is the original with a fixed beta.
+
+| symbol | here | |
+|---|---|---|
+| T, Omega | ``problem.y``, ``problem.observed`` | the known values and where they are |
+| alpha_i | ``alpha`` | weights of the unfoldings, sum 1; one for each axis of the array |
+| beta (SiLRTC), rho (HaLRTC's paper) | ``beta``, ``mu`` | weight of the coupling; thresholds are alpha_i / beta |
+| M_i | ``m`` | the copy of X whose i-th unfolding is shrunk |
+| Y_i | ``u[i]`` = Y_i / mu | multiplier of M_i = X, divided by mu |
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from ..problem import Problem
+from ..solve import Step
+from ..unfoldings import check_weights, shrink_unfolding, spectral_norm, weights_of
+from .base import Method, check_number
+
+START = 0.9  # the first threshold, as a share of the largest singular value of the zero-filled unfoldings
+
+
+def mode_weights(alpha: Any, problem: Problem) -> np.ndarray:
+    """Return alpha, given in the order of the array's axes, in the order of the problem's."""
+    layout = problem.layout
+    return weights_of("alpha", alpha, layout.rest + layout.slice_axes)
+
+
+def first_coupling(problem: Problem, alpha: np.ndarray, start: float = START) -> float:
+    """Return the beta whose thresholds alpha_i / beta reach ``start`` of the largest singular value in one unfolding."""
+    ratios = [spectral_norm(problem.y, i) / a for i, a in enumerate(alpha) if a > 0]
+    return 1 / (start * (max(ratios) or 1.0))
+
+
+def norm(x: np.ndarray) -> float:
+    """Return ||x||_F."""
+    return math.sqrt(float(np.vdot(x, x)))
+
+
+class SiLRTCState(NamedTuple):
+    """What a step hands to the next."""
+
+    x: np.ndarray
+    beta: float
+    alpha: np.ndarray  # never changes
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SiLRTC(Method):
+    """Sum of nuclear norms by block coordinate descent."""
+
+    name: ClassVar[str] = "silrtc"
+    about: ClassVar[str] = "sum of nuclear norms of all unfoldings, by block coordinate descent (Liu et al. 2013)"
+
+    alpha: Sequence[float] | None = None  # weights of the unfoldings, one for each axis; None: equal
+    beta0: float | None = None  # None: from the data
+    rho: float = 1.05  # growth of beta a step; 1: fixed
+    beta_max: float = 1e10
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_weights("alpha", self.alpha)
+        check_number("rho", self.rho, at_least=1)
+        check_number("beta_max", self.beta_max, above=0)
+        if self.beta0 is not None:
+            check_number("beta0", self.beta0, above=0)
+
+    def init(self, problem: Problem, rng: np.random.Generator) -> SiLRTCState:
+        """Start from X = T, zero where missing."""
+        alpha = mode_weights(self.alpha, problem)
+        beta = first_coupling(problem, alpha) if self.beta0 is None else self.beta0 * problem.scale
+        return SiLRTCState(problem.y.copy(), beta, alpha)
+
+    def step(self, problem: Problem, state: SiLRTCState) -> tuple[SiLRTCState, Step]:
+        """Run one round of block coordinate descent (Algorithm 1 of the paper)."""
+        x, beta, alpha = state
+        total, gaps, value, ranks = np.zeros_like(x), [0.0], 0.0, []
+        for i in np.flatnonzero(alpha):
+            m, shrunk = shrink_unfolding(x.copy(), i, alpha[i] / beta)  # (18) M_i-update
+            value += alpha[i] * shrunk.value
+            ranks.append(int(shrunk.ranks[0]))
+            total += m
+            m -= x
+            gaps.append(norm(m))
+        total /= len(ranks)  # (17) X-update: the mean of the M_i off Omega, T on Omega
+        np.copyto(total, problem.y, where=problem.observed)
+        x -= total
+        beta_next = min(self.rho * beta, self.beta_max * problem.scale)
+        step = Step(
+            objective=value + beta / 2 * math.fsum(gap * gap for gap in gaps),
+            primal=0.0 if self.rho == 1 else max(gaps) / (problem.norm or 1.0),  # a fixed beta asks for no M_i = X
+            dual=norm(x) / (problem.norm or 1.0),
+            change=norm(x) / (problem.norm or 1.0),
+            mu=beta,
+            rank=sum(ranks),
+            slices=sum(r > 0 for r in ranks),
+        )
+        return SiLRTCState(total, beta_next, alpha), step
+
+    def answer(self, state: SiLRTCState) -> np.ndarray:
+        """Return X."""
+        return state.x
+
+
+class HaLRTCState(NamedTuple):
+    """What a step hands to the next."""
+
+    x: np.ndarray
+    u: list[np.ndarray]  # Y_i / mu, for the unfoldings with alpha_i > 0
+    mu: float
+    alpha: np.ndarray  # never changes
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class HaLRTC(Method):
+    """Sum of nuclear norms by the ADMM, exact constraint."""
+
+    name: ClassVar[str] = "halrtc"
+    about: ClassVar[str] = "sum of nuclear norms of all unfoldings, by the ADMM (Liu et al. 2013)"
+
+    alpha: Sequence[float] | None = None  # weights of the unfoldings, one for each axis; None: equal
+    mu0: float | None = None  # None: from the data
+    rho: float = 1.05  # growth of mu a step
+    mu_max: float = 1e10
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_weights("alpha", self.alpha)
+        check_number("rho", self.rho, at_least=1)
+        check_number("mu_max", self.mu_max, above=0)
+        if self.mu0 is not None:
+            check_number("mu0", self.mu0, above=0)
+
+    def init(self, problem: Problem, rng: np.random.Generator) -> HaLRTCState:
+        """Start from X = T, zero where missing, and Y_i = 0."""
+        alpha = mode_weights(self.alpha, problem)
+        mu = first_coupling(problem, alpha) if self.mu0 is None else self.mu0 * problem.scale
+        return HaLRTCState(problem.y.copy(), [np.zeros_like(problem.y) for _ in np.flatnonzero(alpha)], mu, alpha)
+
+    def step(self, problem: Problem, state: HaLRTCState) -> tuple[HaLRTCState, Step]:
+        """Run one iteration of the ADMM (Algorithm 4 of the paper)."""
+        x, u, mu, alpha = state
+        mu_next = min(self.rho * mu, self.mu_max * problem.scale)
+        total, value, ranks, held = np.zeros_like(x), 0.0, [], []
+        for i, ui in zip(np.flatnonzero(alpha), u, strict=True):
+            m, shrunk = shrink_unfolding(x + ui, i, alpha[i] / mu)  # M_i-update
+            value += alpha[i] * shrunk.value
+            ranks.append(int(shrunk.ranks[0]))
+            total += m
+            total -= ui
+            held.append(m)
+        total /= len(ranks)  # X-update: the mean of M_i - Y_i / mu off Omega, T on Omega
+        np.copyto(total, problem.y, where=problem.observed)
+        gap = dual = 0.0
+        for m, ui in zip(held, u, strict=True):
+            m -= total
+            gap = max(gap, norm(m))
+            ui -= m  # Y_i-update: Y_i - mu (M_i - X)
+            dual = max(dual, norm(ui))
+            ui *= mu / mu_next
+        x -= total
+        step = Step(
+            objective=value,
+            primal=gap / (problem.norm or 1.0),
+            dual=norm(x) / max(dual, np.finfo(x.dtype).tiny),
+            change=norm(x) / (problem.norm or 1.0),
+            mu=mu,
+            rank=sum(ranks),
+            slices=sum(r > 0 for r in ranks),
+        )
+        return HaLRTCState(total, u, mu_next, alpha), step
+
+    def answer(self, state: HaLRTCState) -> np.ndarray:
+        """Return X."""
+        return state.x
