@@ -1,0 +1,275 @@
+"""compare(): methods on the same data with the same entries hidden, each finished run saved at once."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import math
+import os
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from . import data as patterns
+from . import metrics
+from .api import complete
+from .errors import ConvergenceWarning, FileError, InputError, MissingExtra, nearest
+from .methods import METHODS, Method
+from .table import Comparison
+from .tensor import Layout
+
+OnRow = Callable[[dict[str, Any], int, int], Any]
+
+
+def compare(
+    truth: Any,
+    methods: Sequence[str | Method] = ("vmtqn", "tnn"),
+    rates: Sequence[float] = (0.1, 0.3, 0.5),
+    draws: int = 2,
+    *,
+    pattern: str | np.ndarray = "random",
+    slice_axes: tuple[int, int] = (0, 1),
+    seed: int = 0,
+    preset: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    folder: str | os.PathLike[str] | None = None,
+    on_row: OnRow | None = None,
+) -> Comparison:
+    """Hide entries of complete data, run methods on what is left, and measure how near they come.
+
+    Parameters
+    ----------
+    truth
+        The complete array.
+    methods
+        Names from ``qrank.METHODS``, or configured methods.
+    rates
+        Shares of the entries that the methods see.
+    draws
+        How many masks are drawn for each rate; all methods see the same ones.
+    pattern
+        ``"random"``, ``"fibres"``, ``"frames"`` or ``"blocks"`` (see :func:`qrank.data.observed`), or a boolean array,
+        True where an entry is seen: then there is one mask, and ``rates`` and ``draws`` say nothing.
+    slice_axes
+        The two axes that form a frontal slice.
+    seed
+        For the masks and whatever is random in the methods.
+    preset, options
+        For the methods given by name; an option goes to all methods that have it, ``"tnn.tol"`` to one.
+    folder
+        Where every finished run is kept, as one small JSON file; a second call takes up what is there.
+    on_row
+        Called with every row, how many are done, and how many there will be.
+
+    Examples
+    --------
+    >>> x = patterns.low_q_rank((12, 12, 6), r=1, rng=0)
+    >>> table = compare(x, ["vmtqn", "tnn"], rates=[0.7], draws=1)
+    >>> [row["method"] for row in table.rows], table.best(0.7)
+    (['vmtqn', 'tnn'], 'vmtqn')
+    """
+    truth = _complete_array(truth)
+    layout = Layout.of(truth.shape, slice_axes)
+    chosen = _configured(methods, preset, options or {}, truth)
+    masks = _masks(layout, rates, draws, pattern, seed)
+    table = Comparison(pattern=pattern if isinstance(pattern, str) else "mask")
+    shown = _Shown(truth, layout)
+    store = _Store(folder, truth, layout, seed)
+    total = len(masks) * len(chosen)
+    for rate, draw, make in masks:
+        known: np.ndarray | None = None
+        for label, method in chosen.items():
+            key = store.key(label, method, table.pattern, rate, draw, None if isinstance(pattern, str) else pattern)
+            row = store.load(key)
+            if row is None:
+                known = make() if known is None else known
+                row, x = _run(truth, known, label, method, layout, seed + draw)
+                row = {"method": label, "pattern": table.pattern, "rate": rate, "draw": draw, **row}
+                store.save(key, row, shown.take(x))
+            table.rows.append(row)
+            if (rate, draw) == masks[-1][:2]:
+                table.pictures[label] = store.picture(key)
+            if on_row is not None:
+                on_row(row, len(table.rows), total)
+    table.truth_picture = shown.take(truth)
+    table.holed_picture = np.where(shown.cut(masks[-1][2]()), table.truth_picture, np.nan)
+    return table
+
+
+def _complete_array(truth: Any) -> np.ndarray:
+    array = np.asarray(np.ma.filled(truth.astype(float), np.nan) if isinstance(truth, np.ma.MaskedArray) else truth)
+    if array.dtype.kind not in "biuf":
+        raise InputError(f"a comparison needs an array of real numbers, not of type {array.dtype}")
+    array = array if array.dtype.kind == "f" else array.astype(np.float32 if array.dtype.itemsize <= 2 else float)
+    missing = int(np.count_nonzero(~np.isfinite(array)))
+    if missing:
+        raise InputError(f"a comparison needs complete data: {missing} of {array.size} entries are NaN or infinite")
+    if not array.any():
+        raise InputError("a comparison needs data that are not zero everywhere")
+    return array
+
+
+def _configured(
+    methods: Sequence[str | Method], preset: str | None, options: Mapping[str, Any], truth: np.ndarray
+) -> dict[str, Method]:
+    """Return every method by its label, configured: whatever is wrong is said before the first run."""
+    chosen: dict[str, Method] = {}
+    taken: set[str] = set()
+    for method in methods:
+        if isinstance(method, Method):
+            chosen[method.name if method.name not in chosen else str(method)] = method
+            continue
+        if method not in METHODS:
+            raise InputError(f"unknown method '{method}'{nearest(method, METHODS)}")
+        kind, mine = METHODS[method], {}
+        for name, value in options.items():
+            whose, _, bare = name.rpartition(".")
+            if whose not in ("", method) or (not whose and bare not in kind.options()):
+                continue
+            mine[bare] = value
+            taken.add(name)
+        if "truth" in kind.options():
+            mine.setdefault("truth", truth)
+        chosen[method] = kind.configured(preset, **mine)
+    if not chosen:
+        raise InputError("a comparison needs at least one method")
+    for name in options:
+        if name not in taken:
+            raise InputError(f"none of the methods {', '.join(chosen)} has an option '{name}'")
+    return chosen
+
+
+def _masks(
+    layout: Layout, rates: Sequence[float], draws: int, pattern: str | np.ndarray, seed: int
+) -> list[tuple[float, int, Callable[[], np.ndarray]]]:
+    """Return rate, draw and maker of every mask; a mask depends on seed, rate and draw only, not on the other masks."""
+    if not isinstance(pattern, str):
+        mask = np.asarray(pattern)
+        if mask.dtype != bool or mask.shape != layout.shape:
+            raise InputError(f"a mask must be boolean and of shape {layout.shape}, not {mask.dtype} of {mask.shape}")
+        if mask.all() or not mask.any():
+            raise InputError(f"the mask hides {'nothing' if mask.all() else 'everything'}: there is nothing to compare")
+        return [(round(float(mask.mean()), 6), 0, lambda: mask)]
+    if not rates or not all(0 < rate < 1 for rate in rates):
+        raise InputError(f"rates are shares of what is seen, above 0 and below 1, not {list(rates)}")
+    if draws < 1:
+        raise InputError(f"at least one draw is needed, not {draws}")
+
+    def maker(rate: float, draw: int) -> Callable[[], np.ndarray]:
+        words = [seed, draw, round(rate * 1e9)]
+        return lambda: patterns.observed(layout.shape, rate, pattern, layout.slice_axes, np.random.default_rng(words))
+
+    return [(float(rate), draw, maker(rate, draw)) for rate in dict.fromkeys(rates) for draw in range(draws)]
+
+
+def _run(
+    truth: np.ndarray, known: np.ndarray, label: str, method: Method, layout: Layout, seed: int
+) -> tuple[dict[str, Any], np.ndarray]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the row has the status
+        result = complete(truth, known, method, layout.slice_axes, rng=seed)
+    try:
+        similarity = metrics.ssim(result.x, truth, layout.slice_axes)
+    except (MissingExtra, InputError):  # not installed, or slices too small for it
+        similarity = None
+    row = {
+        "psnr": metrics.psnr(result.x, truth),
+        "psnr_missing": metrics.psnr(result.x, truth, ~known),
+        "ssim": similarity,
+        "rmse": metrics.rmse(result.x, truth),
+        "relative_error": metrics.relative_error(result.x, truth),
+        "seconds": result.seconds,
+        "steps": len(result.history),
+        "status": result.status.name.lower(),
+    }
+    return row, result.x
+
+
+class _Shown:
+    """The slice that the page shows: the middle one, in colour where the last axis is one of three colours."""
+
+    def __init__(self, truth: np.ndarray, layout: Layout) -> None:
+        rest = list(layout.rest)
+        colour = rest and rest[-1] == truth.ndim - 1 and truth.shape[-1] == 3 and truth.ndim > 2
+        counted = rest[:-1] if colour else rest
+        self.where = tuple(truth.shape[axis] // 2 if axis in counted else slice(None) for axis in range(truth.ndim))
+        self.turned = layout.slice_axes[0] > layout.slice_axes[1]
+        self.low, self.high = float(truth.min()), float(truth.max())
+        if self.low >= 0:
+            self.low, self.high = 0.0, 1.0 if self.high <= 1 else self.high
+
+    def cut(self, x: np.ndarray) -> np.ndarray:
+        """Return the slice."""
+        part = x[self.where]
+        return part.swapaxes(0, 1) if self.turned else part
+
+    def take(self, x: np.ndarray) -> np.ndarray:
+        """Return the slice with values from 0 to 1."""
+        return np.clip((self.cut(x).astype(float) - self.low) / ((self.high - self.low) or 1.0), 0, 1)
+
+
+class _Store:
+    """Finished runs, one JSON file each under ``folder/cells``; without a folder, in memory."""
+
+    def __init__(self, folder: str | os.PathLike[str] | None, truth: np.ndarray, layout: Layout, seed: int) -> None:
+        from . import __version__
+
+        self.cells: Path | None = None
+        self.shown: dict[str, np.ndarray] = {}
+        digest = hashlib.sha256(np.ascontiguousarray(truth).tobytes())
+        digest.update(repr((__version__, truth.shape, str(truth.dtype), layout.slice_axes, seed)).encode())
+        self.about = digest.hexdigest()
+        if folder is not None:
+            self.cells = Path(folder) / "cells"
+            try:
+                self.cells.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise FileError(f"cannot make the folder {self.cells}: {error.strerror}") from error
+
+    def key(self, label: str, method: Method, pattern: str, rate: float, draw: int, mask: np.ndarray | None) -> str:
+        """Return a file name that differs whenever the data, the mask, the method or an option does."""
+        fields = ((f.name, getattr(method, f.name)) for f in dataclasses.fields(method) if f.name != "truth")
+        said = [(name, value.tobytes() if isinstance(value, np.ndarray) else repr(value)) for name, value in fields]
+        hidden = b"" if mask is None else np.packbits(mask).tobytes()
+        text = repr((self.about, method.name, said, pattern, rate, draw)).encode() + hidden
+        safe = "".join(c if c.isalnum() or c in "-_" else "_" for c in label)[:40]
+        return f"{safe}-{pattern}-{rate:g}-{draw}-{hashlib.sha256(text).hexdigest()[:12]}"
+
+    def load(self, key: str) -> dict[str, Any] | None:
+        """Return the row of a run that is finished; a file that is no such row counts as none."""
+        if self.cells is None:
+            return None
+        try:
+            row = json.loads((self.cells / f"{key}.json").read_text(encoding="utf-8"))
+            picture = np.load(self.cells / f"{key}.npy", allow_pickle=False)
+        except (OSError, ValueError, EOFError):
+            return None
+        if not isinstance(row, dict) or not {"method", "rate", "draw", "psnr", "seconds"} <= row.keys():
+            return None
+        self.shown[key] = picture
+        return {name: math.inf if value == "inf" else value for name, value in row.items()}
+
+    def save(self, key: str, row: dict[str, Any], picture: np.ndarray) -> None:
+        """Keep a finished run; the JSON file comes last, so that it never stands for half a run."""
+        self.shown[key] = picture
+        if self.cells is None:
+            return
+        plain = {name: "inf" if value == math.inf else value for name, value in row.items()}
+        beside = self.cells / f"{key}.part"
+        try:
+            with beside.open("wb") as file:
+                np.save(file, picture.astype(np.float32))
+            beside.replace(self.cells / f"{key}.npy")
+            beside.write_text(json.dumps(plain, indent=1), encoding="utf-8")
+            beside.replace(self.cells / f"{key}.json")
+        except OSError as error:
+            beside.unlink(missing_ok=True)
+            raise FileError(f"cannot write into {self.cells}: {error.strerror}") from error
+
+    def picture(self, key: str) -> np.ndarray:
+        """Return the slice that the page shows of a run."""
+        return self.shown[key]

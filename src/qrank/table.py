@@ -1,0 +1,141 @@
+"""Comparison: the table that compare() returns, as a data frame, text, curves and a page."""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+import math
+import os
+from collections import defaultdict
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .errors import FileError, InputError, need
+
+if TYPE_CHECKING:
+    import pandas
+    from matplotlib.axes import Axes
+
+
+@dataclass(eq=False)
+class Comparison:
+    """One row for each method, rate and draw; each a dictionary of numbers.
+
+    >>> table = Comparison([{"method": m, "rate": 0.3, "psnr": p} for m, p in (("a", 30.0), ("b", 31.5))])
+    >>> print(table.to_markdown())
+    | PSNR, dB | 0.3 |
+    |---|---|
+    | a | 30.00 |
+    | b | **31.50** |
+    """
+
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    pattern: str = "random"
+    pictures: dict[str, np.ndarray] = field(default_factory=dict, repr=False)  # method -> one completed slice
+    truth_picture: np.ndarray | None = field(default=None, repr=False)
+    holed_picture: np.ndarray | None = field(default=None, repr=False)  # NaN where missing
+
+    def means(self, column: str = "psnr") -> dict[str, dict[float, float]]:
+        """Return method -> rate -> mean over the draws.
+
+        >>> Comparison([{"method": "a", "rate": 0.5, "psnr": p} for p in (1.0, 3.0)]).means()
+        {'a': {0.5: 2.0}}
+        """
+        found: dict[str, dict[float, list[float]]] = defaultdict(lambda: defaultdict(list))
+        for row in self.rows:
+            value = row.get(column)
+            found[row["method"]][row["rate"]].append(math.nan if value is None else float(value))
+        return {method: {rate: float(np.mean(v)) for rate, v in sorted(at.items())} for method, at in found.items()}
+
+    def best(self, rate: float, column: str = "psnr") -> str:
+        """Return the method with the largest mean at a rate."""
+        at = {method: values[rate] for method, values in self.means(column).items() if rate in values}
+        if not at:
+            raise InputError(f"the comparison has no rate {rate}")
+        return max(at, key=lambda method: at[method])
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Return the rows as a data frame; needs pandas."""
+        return need("pandas", "dev", "a data frame").DataFrame(self.rows)
+
+    def to_csv(self) -> str:
+        """Return the rows as comma-separated values."""
+        text = io.StringIO()
+        writer = csv.DictWriter(text, list(dict.fromkeys(name for row in self.rows for name in row)))
+        writer.writeheader()
+        writer.writerows(self.rows)
+        return text.getvalue()
+
+    def to_markdown(self, column: str = "psnr") -> str:
+        """Return the means as a Markdown table, methods by rates, the best of each rate in bold."""
+        title, head, body = self._grid(column)
+        lines = [f"| {title} | " + " | ".join(head) + " |", "|---" * (len(head) + 1) + "|"]
+        lines += [
+            f"| {name} | " + " | ".join(f"**{text}**" if best else text for text, best in cells) + " |"
+            for name, cells in body
+        ]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        title, head, body = self._grid("psnr")
+        cells = "".join(f"<th>{html.escape(text)}</th>" for text in (title, *head))
+        rows = "".join(
+            f"<tr><th>{html.escape(name)}</th>"
+            + "".join(f"<td>{'<b>' + text + '</b>' if best else text}</td>" for text, best in line)
+            + "</tr>"
+            for name, line in body
+        )
+        return f"<table><thead><tr>{cells}</tr></thead><tbody>{rows}</tbody></table>"
+
+    def _grid(self, column: str) -> tuple[str, list[str], list[tuple[str, list[tuple[str, bool]]]]]:
+        """Return the title, the heads and the lines of the table, each cell with whether it is the best."""
+        means = self.means(column)
+        rates = sorted({rate for at in means.values() for rate in at})
+        wanted = min if column in ("seconds", "rmse", "relative_error") else max
+        top = {rate: wanted((at[rate] for at in means.values() if at.get(rate, math.nan) == at.get(rate)), default=None)
+               for rate in rates}  # fmt: skip
+        digits = 4 if column in ("ssim", "rmse", "relative_error") else 2
+        body = [
+            (name, [(f"{at[rate]:.{digits}f}" if rate in at else "", at.get(rate) == top[rate]) for rate in rates])
+            for name, at in means.items()
+        ]
+        title = {"psnr": "PSNR, dB", "ssim": "SSIM"}.get(column, column)
+        return title, [f"{rate:g}" for rate in rates], body
+
+    def plot(self, ax: Axes | None = None, column: str = "psnr") -> Axes:
+        """Draw the mean of a column against the rate, one line a method; needs matplotlib."""
+        if ax is None:
+            need("matplotlib", "report", "plotting a comparison")
+            from matplotlib.figure import Figure
+
+            ax = Figure(figsize=(6, 4), layout="constrained").add_subplot()
+        for method, at in self.means(column).items():
+            ax.plot(list(at), list(at.values()), marker="o", label=method)
+        ax.set(xlabel=f"share observed ({self.pattern})", ylabel="PSNR, dB" if column == "psnr" else column)
+        ax.grid(alpha=0.3)
+        ax.legend()
+        return ax
+
+    def save(self, folder: str | os.PathLike[str], *, title: str = "Methods compared") -> list[Path]:
+        """Write table.csv, table.md, curves.svg, curves.png and index.html into a folder; return their paths."""
+        from . import report
+
+        folder = Path(folder)
+        paths = [folder / name for name in ("table.csv", "table.md", "curves.svg", "curves.png", "index.html")]
+        columns = [name for name in ("psnr", "ssim", "seconds") if any(row.get(name) is not None for row in self.rows)]
+        figure: Any = self.plot().figure
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            paths[0].write_text(self.to_csv(), encoding="utf-8", newline="")
+            text = "\n\n".join(self.to_markdown(column) for column in columns)
+            paths[1].write_text(f"# {title}\n\n{text}\n", encoding="utf-8")
+            figure.savefig(paths[2])
+            figure.savefig(paths[3], dpi=150)
+        except OSError as error:
+            raise FileError(f"cannot write into {folder}: {error.strerror}") from error
+        report.write_comparison(self, paths[4], title=title)
+        return paths
