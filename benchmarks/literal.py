@@ -1,6 +1,6 @@
 """The paper's algorithms as a careful NumPy user writes them: the yardstick of the benchmark.
 
-All tensors of the paper's notation are kept (Y, X, E, Z, T, G and the last X and E), the unfolding and the stacked slices
+All tensors of the paper's notation are kept (Y, X, E, Z, T, G and the last X and E), the unfolding and the slices
 go through ``np.linalg.svd``, and the settings are the paper's. A tensor is a stack (n3, n1, n2), so that neither the
 unfolding nor the slices need a transposed copy: nothing here is slow on purpose.
 
@@ -115,7 +115,7 @@ def _motqn(T: np.ndarray, lam: float, state: State, settings: Settings) -> tuple
     def value(R: np.ndarray) -> tuple[float, Any]:
         G = (R.T @ base).reshape(r, n1, n2)
         shrunk, S = _shrink(G, lam)
-        huber = np.where(S <= lam, S * S / (2 * lam), S - lam / 2)
+        huber = np.where(lam >= S, S * S / (2 * lam), S - lam / 2)
         return float(huber.sum()), (G, shrunk)
 
     def gradient(payload: Any) -> np.ndarray:
@@ -160,12 +160,6 @@ def resume(problem: Any, state: Any) -> State:
     E = np.where(problem.observed.reshape(T.shape), 0.0, Y - T) * problem.scale
     Z = np.where(problem.observed.reshape(T.shape), T - Y, 0.0) * (problem.scale * mu)
     learned = state.learned
-    square = learned is not None and learned.tau is not None
-    return State(
-        state.x * problem.scale,
-        E,
-        Z,
-        mu,
-        np.array(learned.transform.matrix) if square else None,
-        learned.tau if square else None,
-    )
+    if learned is None or learned.tau is None:  # nothing of the last Q is needed
+        return State(state.x * problem.scale, E, Z, mu)
+    return State(state.x * problem.scale, E, Z, mu, np.array(learned.transform.matrix), learned.tau)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
 from benchmarks import literal
+
 from qrank.methods import METHODS
 from qrank.problem import Problem
 

@@ -1,0 +1,106 @@
+"""Pictures of the cells: time against PSNR, where the time goes, and growth."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from . import report
+from .cases import CASES
+
+KINDS = {
+    "products": "#4477aa",
+    "decompositions": "#ee6677",
+    "FFT": "#228833",
+    "element-wise": "#ccbb44",
+    "other": "#bbbbbb",
+}
+
+
+def draw(out: Path) -> None:
+    """Draw what there is data for."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    mpl.rcParams.update({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False})
+    for paint in (quality, time_shares, growth):
+        figure = paint(plt, out)
+        if figure is not None:
+            figure.savefig(out / f"{paint.__name__.replace('_', '-')}.png", dpi=130, bbox_inches="tight")
+            plt.close(figure)
+
+
+def quality(plt: Any, out: Path) -> Any:
+    """PSNR over time, one panel a case; rivals are single points."""
+    found = {name: rows for name, case in CASES.items() if (rows := report.rows_of(out, name, case))}
+    if not found:
+        return None
+    columns = min(3, len(found))
+    lines = -(-len(found) // columns)
+    figure, axes = plt.subplots(lines, columns, figsize=(4.2 * columns, 3.2 * lines), squeeze=False)
+    for ax, (name, rows) in zip(axes.flat, found.items(), strict=False):
+        for row in rows:
+            if row.curve:
+                ax.plot(row.stamps, row.curve, label=row.contender, lw=1.6)
+            elif row.seconds and row.psnr:
+                mark = "s" if row.contender.startswith("qrank") else "o"
+                ax.plot([row.seconds], [row.psnr], mark, ms=5, label=row.contender.split(",")[0])
+        ax.set(xscale="log", xlabel="seconds", ylabel="PSNR in dB", title=name)
+        ax.grid(alpha=0.3)
+        ax.legend(fontsize=6, loc="lower right")
+    for ax in list(axes.flat)[len(found) :]:
+        ax.remove()
+    figure.tight_layout()
+    return figure
+
+
+def time_shares(plt: Any, out: Path) -> Any:
+    """One bar a case: the share of products, decompositions, FFT and the rest, with the rate of the largest kernel."""
+    found = {name: cell for name in CASES if (cell := report.cell(out, f"{name}/profile"))}
+    if not found:
+        return None
+    figure, ax = plt.subplots(figsize=(8, 0.5 * len(found) + 1.4))
+    for y, (name, profile) in enumerate(found.items()):
+        left = 0.0
+        for kind, share in report.shares(profile).items():
+            ax.barh(y, share, left=left, color=KINDS[kind], label=kind if y == 0 else None)
+            left += share
+        top = next((k for k in profile["kernels"] if k["gflops"]), None)
+        if top:
+            ax.text(1.01, y, f"{top['name']} {top['gflops']:.0f} of {profile['gemm']:.0f} GFLOP/s", va="center")
+        ax.text(-0.01, y, name, ha="right", va="center")
+    ax.set(yticks=[], xlim=(0, 1), xlabel="share of the steps' time")
+    ax.invert_yaxis()
+    ax.legend(ncols=5, loc="lower center", bbox_to_anchor=(0.5, 1.0), frameon=False)
+    return figure
+
+
+def growth(plt: Any, out: Path) -> Any:
+    """Time of a step over the size that doubles, beside what is promised."""
+    found = report.growth_of(out)
+    if not any(found.values()):
+        return None
+    figure, axes = plt.subplots(1, 2, figsize=(9, 3.4))
+    titles = {"n3": ("32 x 32 x $n_3$", "$n_3$"), "n": ("n x n x 64", "n")}
+    for ax, (kind, cells) in zip(axes, found.items(), strict=True):
+        if not cells:
+            continue
+        sizes, steps = [n for n, _ in cells], [c["step"] for _, c in cells]
+        ax.plot(sizes, steps, "o-", label="a step of vmtqn (mean of the run)")
+        if kind == "n3":
+            ax.plot(
+                sizes, [steps[0] * (n / sizes[0]) ** 1.1375 for n in sizes], "k--", lw=1, label="2.2-fold a doubling"
+            )
+        else:
+            ax.plot(sizes, [c["kernel"] for _, c in cells], "s-", label="eigh of the slices alone")
+            ax.plot(sizes, [steps[-1] * (n / sizes[-1]) ** 3 for n in sizes], "k--", lw=1, label="cubic")
+        title, label = titles[kind]
+        ax.set(xscale="log", yscale="log", xlabel=label, ylabel="seconds", title=title)
+        ax.set_xticks(sizes, [str(n) for n in sizes])
+        ax.minorticks_off()
+        ax.grid(alpha=0.3)
+        ax.legend(fontsize=7)
+    figure.tight_layout()
+    return figure
