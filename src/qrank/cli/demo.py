@@ -1,0 +1,103 @@
+"""``qrank demo``: the main job on data that are always there."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.console import Console
+
+from .. import data, metrics
+from ..api import complete
+from ..errors import FileError, need
+from ..methods import METHODS
+from ..solve import Completion
+from .progress import Line, Stopper
+from .words import check_place, guarded
+
+RATE = 0.25  # share of the entries that the methods see
+RIVAL, OURS = "tnn", "vmtqn"
+
+
+@guarded
+def demo(
+    report: Annotated[Path, typer.Option(help="The page to write.")] = Path("qrank-demo.html"),
+    picture: Annotated[Path, typer.Option(help="The picture to write.")] = Path("qrank-demo.png"),
+    seed: Annotated[int, typer.Option(help="For what is hidden.")] = 0,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")] = False,
+) -> None:
+    """Fill a clip of which three quarters are missing, with a fixed and with a learned transform.
+
+    The clip cuts back and forth between details of the two photographs that come with scikit-learn (generated ones
+    where it is not installed), its light changes, and a ball flies through: nothing in it is smooth along time.
+
+    Example: qrank demo --report page.html --picture demo.png
+    """
+    check_place(report, "the report", (".html", ".htm"))
+    check_place(picture, "the picture", (".png", ".svg", ".pdf"))
+    out = Console(quiet=quiet, highlight=False, soft_wrap=True)
+    truth = data.clip().astype(np.float32)
+    known = data.observed(truth.shape, RATE, "random", (1, 2), seed)
+    out.print(
+        f"a clip of {truth.shape[0]} frames, {truth.shape[1]} x {truth.shape[2]}, in colour; {RATE:.0%} of it is known"
+    )
+    results: dict[str, Completion] = {}
+    start = time.perf_counter()
+    with Stopper() as stopper:
+        for name in (RIVAL, OURS):
+            with Line(METHODS[name].configured(), stopper, quiet=quiet) as line:
+                results[name] = complete(truth, known, name, (1, 2), on_step=line.on_step, rng=seed)
+            if stopper.asked:
+                raise KeyboardInterrupt
+            score = metrics.psnr(results[name].x, truth)
+            out.print(
+                f"  {name:<6} {score:.2f} dB  ({results[name].seconds:.1f} s)  {METHODS[name].about}", markup=False
+            )
+    gain = metrics.psnr(results[OURS].x, truth) - metrics.psnr(results[RIVAL].x, truth)
+    out.print(f"the learned transform gains {gain:.2f} dB; {time.perf_counter() - start:.0f} s in all")
+    draw(picture, truth, known, {name: result.x for name, result in results.items()})
+    from ..report import write_report
+
+    write_report(
+        results[OURS],
+        report,
+        title="qrank demo: a clip of which three quarters are missing",
+        truth=truth,
+        axes=("frame", "height", "width", "colour"),
+        command="qrank demo",
+        value_range=(0, 1),
+        meta={f"PSNR of {name}": f"{metrics.psnr(x.x, truth):.2f} dB" for name, x in results.items()},
+    )
+    out.print(f"picture: {picture}\nreport: {report}", markup=False)
+
+
+def draw(path: Path, truth: np.ndarray, known: np.ndarray, answers: dict[str, np.ndarray]) -> None:
+    """Draw what was known, the answers and the truth side by side, two frames of different scenes, with their dB."""
+    need("matplotlib", "report", "the picture")
+    from matplotlib.figure import Figure
+
+    frames = _frames(truth)
+    columns: dict[str, Any] = {f"known: {known.mean():.0%}": np.where(known, truth, 0)}
+    columns |= {f"{name}: {metrics.psnr(x, truth):.1f} dB": x for name, x in answers.items()}
+    columns["truth"] = truth
+    figure = Figure(figsize=(11, 1.0 + 2.05 * len(frames)), layout="constrained")
+    grid = figure.subplots(len(frames), len(columns), squeeze=False)
+    for line, frame in zip(grid, frames, strict=True):
+        for ax, (title, film) in zip(line, columns.items(), strict=True):
+            ax.imshow(np.clip(film[frame], 0, 1), interpolation="nearest")
+            ax.set_axis_off()
+            if frame == frames[0]:
+                ax.set_title(title)
+    try:
+        figure.savefig(path, dpi=100)
+    except OSError as error:
+        raise FileError(f"the picture {path} cannot be written: {error.strerror}") from error
+
+
+def _frames(truth: np.ndarray) -> tuple[int, int]:
+    """Return the middle frame, and the one that differs most from it."""
+    middle = len(truth) // 2
+    return middle, int(np.argmax(np.square(truth - truth[middle]).sum(axis=(1, 2, 3))))

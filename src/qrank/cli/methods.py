@@ -1,0 +1,42 @@
+"""``qrank methods``: what there is to choose from."""
+
+from __future__ import annotations
+
+import json as json_text
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from ..methods import METHODS
+from .words import guarded
+
+
+@guarded
+def methods(
+    json: Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")] = False,
+) -> None:
+    """List the methods, what each is, and its options with their defaults.
+
+    Example: qrank methods
+    """
+    if json:
+        told = {
+            name: {"about": kind.about, "options": {o: _plain(v) for o, v in kind.options().items()}}
+            for name, kind in METHODS.items()
+        }
+        typer.echo(json_text.dumps(told, indent=2))
+        return
+    table = Table("method", "what it is", "options", show_lines=True)
+    for name, kind in METHODS.items():
+        options = ", ".join(f"{option}={_plain(value)}" for option, value in kind.options().items())
+        table.add_row(f"[bold]{name}[/bold]", escape(kind.about), escape(options))
+    console = Console()
+    console.print(table)
+    console.print("Give an option with --option name=value; --preset paper sets those of the paper.", highlight=False)
+
+
+def _plain(value: object) -> object:
+    return value if value is None or isinstance(value, bool | int | float | str) else repr(value)

@@ -1,0 +1,117 @@
+"""The live line while a run goes on, and Ctrl-C: once to finish the step, twice to abort."""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+from collections import deque
+from types import FrameType, TracebackType
+from typing import Any
+
+from rich.console import Console
+
+from ..methods import Method
+from ..solve import Record
+from .words import human
+
+WINDOW = 20  # steps that the estimate of the time left looks back on
+
+
+class Stopper:
+    """While it lasts, a first Ctrl-C asks the run to stop and a second one aborts.
+
+    >>> with Stopper() as stopper:
+    ...     stopper.asked
+    False
+    """
+
+    def __init__(self) -> None:
+        self.asked = False
+        self._before: Any = None
+
+    def __enter__(self) -> Stopper:
+        try:
+            self._before = signal.signal(signal.SIGINT, self._on_signal)
+        except ValueError:  # not in the main thread: Ctrl-C is somebody else's
+            self._before = None
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._before is not None:
+            signal.signal(signal.SIGINT, self._before)
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        if self.asked:
+            raise KeyboardInterrupt
+        self.asked = True
+        # Written past all buffers: a handler may run in the middle of any print.
+        os.write(2, b"\nqrank: finishing this step, then writing what there is; Ctrl-C again aborts\n")
+
+
+class Eta:
+    """The time left, from the decay of the residual: log(residual) is drawn on linearly to log(tol).
+
+    >>> eta = Eta(tol=1e-5)
+    >>> [eta.left(step, seconds=float(step), residual=10.0**-step) for step in (1, 2, 3)][-1]
+    2.0
+    """
+
+    def __init__(self, tol: float, max_steps: int | None = None) -> None:
+        self.tol = tol
+        self.max_steps = max_steps
+        self._seen: deque[tuple[int, float, float]] = deque(maxlen=WINDOW)
+
+    def left(self, step: int, seconds: float, residual: float) -> float | None:
+        """Take a step in; return the seconds left, or None while they cannot be told."""
+        if not (residual > 0 and math.isfinite(residual)):
+            return None
+        self._seen.append((step, seconds, math.log(residual)))
+        first_step, first_seconds, first_log = self._seen[0]
+        if len(self._seen) < 3:
+            return None
+        a_step = (seconds - first_seconds) / (step - first_step)
+        fall = (first_log - math.log(residual)) / (step - first_step)
+        steps = math.inf if fall <= 0 else max(0.0, (math.log(residual) - math.log(self.tol)) / fall)
+        if self.max_steps is not None:
+            steps = min(steps, self.max_steps - step)
+        return None if math.isinf(steps) else a_step * steps
+
+
+class Line:
+    """The live line on stderr: step, residual, hold-out error, time left. Its ``on_step`` goes to ``qrank.complete``.
+
+    >>> from qrank import METHODS
+    >>> with Line(METHODS["tnn"].configured(), Stopper(), quiet=True) as line:
+    ...     line.on_step(Record(1, 0.5, 12.0, 0.1, 0.2, 0.1, 1e-3, 7, 3))
+    False
+    """
+
+    def __init__(self, method: Method, stopper: Stopper, *, quiet: bool = False, label: str | None = None) -> None:
+        self.console = Console(stderr=True, quiet=quiet)
+        self.label = label or method.name
+        self.stopper = stopper
+        self.eta = Eta(method.tol, method.max_steps)
+        self._status = self.console.status(f"{self.label}: starting")
+
+    def __enter__(self) -> Line:
+        self._status.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._status.stop()
+
+    def on_step(self, record: Record) -> bool:
+        """Show a step; return whether the run is to stop."""
+        residual = max(record.primal, record.change)
+        left = self.eta.left(record.step, record.seconds, residual)
+        parts = [f"{self.label}: step {record.step}", f"residual {residual:.1e}"]
+        if record.holdout is not None:
+            parts.append(f"hold-out error {record.holdout:.4g}")
+        parts.append(f"{human(record.seconds)} gone" + ("" if left is None else f", about {human(left)} left"))
+        self._status.update(" · ".join(parts))
+        return self.stopper.asked

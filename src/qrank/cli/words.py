@@ -1,0 +1,169 @@
+"""From words on the command line to values, and from errors to one line and an exit code."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, ParamSpec, TypeVar
+
+import typer
+
+from ..errors import FileError, InputError, KindError, MissingExtra, nearest
+
+FAILED, UNUSABLE, STOPPED, ABORTED = 1, 2, 3, 130
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def guarded(command: Callable[P, R]) -> Callable[P, R]:
+    """Make every error that a user can cause one line on stderr and an exit code."""
+
+    @functools.wraps(command)
+    def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return command(*args, **kwargs)
+        except (InputError, KindError, MissingExtra) as error:
+            raise leave(str(error), UNUSABLE) from error
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # whoever read us has gone
+            raise typer.Exit(FAILED) from None
+        except OSError as error:
+            where = f" ({error.filename})" if error.filename else ""
+            raise leave(f"{error.strerror or error}{where}", UNUSABLE) from error
+        except MemoryError as error:
+            raise leave(
+                "memory ran out: take a part (--frames), a smaller size (--resize) or --dtype float32", FAILED
+            ) from error
+        except KeyboardInterrupt as error:
+            raise leave("aborted; nothing was written", ABORTED) from error
+
+    return run
+
+
+def leave(message: str, code: int) -> typer.Exit:
+    """Say one line on stderr; return the exit to raise.
+
+    >>> leave("no", 2).exit_code
+    2
+    """
+    typer.echo("qrank: " + " ".join(message.split()), err=True)
+    return typer.Exit(code)
+
+
+def parse_options(words: Sequence[str] | None) -> dict[str, Any]:
+    """Read ``name=value`` words: numbers, true, false and none become such, all else is text.
+
+    >>> parse_options(["tol=1e-4", "r=20", "absolute=true", "penalty=nuclear"])
+    {'tol': 0.0001, 'r': 20, 'absolute': True, 'penalty': 'nuclear'}
+    """
+    found: dict[str, Any] = {}
+    for word in words or ():
+        name, equals, text = word.partition("=")
+        name = name.strip().replace("-", "_")
+        if not equals or not name:
+            raise InputError(f"option '{word}' is not of the form name=value, such as max_steps=200")
+        if name in found:
+            raise InputError(f"option '{name}' is given twice")
+        found[name] = _value(text.strip())
+    return found
+
+
+def _value(text: str) -> Any:
+    named = {"true": True, "false": False, "none": None}
+    if text.lower() in named:
+        return named[text.lower()]
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def parse_slice_axes(text: str | None, axes: Sequence[str], default: tuple[int, int]) -> tuple[int, int]:
+    """Read ``--slice-axes`` as numbers or names of axes.
+
+    >>> parse_slice_axes("lat,lon", ("time", "lat", "lon"), (0, 1)), parse_slice_axes("0,-1", ("a", "b", "c"), (0, 1))
+    ((1, 2), (0, 2))
+    """
+    if text is None:
+        return default
+    words = [word.strip() for word in text.split(",")]
+    if len(words) != 2:
+        raise InputError(f"--slice-axes '{text}' is not two axes, such as 0,1 or {','.join(axes[:2])}")
+    first, second = (_axis(word, axes) for word in words)
+    if first == second:
+        raise InputError(f"--slice-axes '{text}' names the same axis twice")
+    return first, second
+
+
+def _axis(word: str, axes: Sequence[str]) -> int:
+    if word in axes:
+        return list(axes).index(word)
+    try:
+        axis = int(word)
+    except ValueError:
+        raise InputError(f"there is no axis '{word}'{nearest(word, axes)}") from None
+    if not -len(axes) <= axis < len(axes):
+        raise InputError(f"there is no axis {axis}: the data have the axes 0 to {len(axes) - 1} ({', '.join(axes)})")
+    return axis % len(axes)
+
+
+def parse_list(text: str, kind: Callable[[str], Any], option: str) -> list[Any]:
+    """Read words parted by commas.
+
+    >>> parse_list("0.1, 0.5", float, "--rates")
+    [0.1, 0.5]
+    """
+    try:
+        values = [kind(word.strip()) for word in text.split(",") if word.strip()]
+    except ValueError:
+        raise InputError(f"{option} '{text}' is not a list of numbers, such as 0.1,0.3,0.5") from None
+    if not values:
+        raise InputError(f"{option} is empty")
+    return values
+
+
+def check_place(path: os.PathLike[str] | None, what: str, suffixes: Sequence[str] = ()) -> None:
+    """Refuse a file that could not be written, before time is spent.
+
+    >>> check_place(None, "the report")
+    """
+    if path is None:
+        return
+    folder = os.path.dirname(os.path.abspath(path))
+    if not os.path.isdir(folder):
+        raise FileError(f"{what} {path} cannot be written: there is no folder {folder}")
+    if os.path.isdir(path):
+        raise FileError(f"{what} {path} cannot be written: it is a folder")
+    if not os.access(folder, os.W_OK) or (os.path.exists(path) and not os.access(path, os.W_OK)):
+        raise FileError(f"{what} {path} cannot be written: permission denied")
+    ending = os.path.splitext(path)[1].lower()
+    if suffixes and ending not in suffixes:
+        raise FileError(f"{what} {path} must end in {' or '.join(suffixes)}")
+
+
+def human(seconds: float) -> str:
+    """Return a length of time to be read.
+
+    >>> human(3.21), human(75), human(7300)
+    ('3 s', '1 min 15 s', '2 h 01 min')
+    """
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+
+
+def sizes(shape: Sequence[int], axes: Sequence[str]) -> str:
+    """Return a shape with the names of its axes.
+
+    >>> sizes((48, 240, 432), ("frame", "height", "width"))
+    '48 frame x 240 height x 432 width'
+    """
+    return " x ".join(f"{n} {name}" for n, name in zip(shape, axes, strict=True))
