@@ -24,6 +24,7 @@ STYLED = {INK: "var(--ink-2)", FAINT: "var(--line)"} | {c: f"var(--series-{k})" 
 DASHES = ("-", "--", ":", "-.")
 RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 MOST_POINTS = 400
+DEEPEST = 1e-16  # what is smaller, as a share of the largest, is zero but for rounding
 
 
 class Chart(NamedTuple):
@@ -106,7 +107,9 @@ def _log_scale(ax: Axes) -> None:
 def _lines(ax: Axes, x: Any, curves: dict[str, Any], log: bool) -> None:
     for k, (label, y) in enumerate(curves.items()):
         y = np.asarray(y, dtype=float)
-        y = np.where(np.isfinite(y) & ((y > 0) | (not log)), y, np.nan)
+        y = np.where(np.isfinite(y), y, np.nan)
+        if log:
+            y = np.where(y > DEEPEST * np.nanmax(y, initial=0), y, np.nan)
         few = len(y) < 8
         ax.plot(
             x,

@@ -179,12 +179,13 @@ def options(result: Completion) -> list[tuple[str, str]]:
 def short(value: Any) -> str:
     """Write any value in a line.
 
-    >>> short(np.zeros((3, 2))), short("paper"), short(None)
-    ('array 3 × 2', 'paper', 'None')
+    >>> short(np.zeros((3, 5))), short("paper"), short(None)
+    ('array 3 × 5', 'paper', 'None')
     """
     if isinstance(value, np.ndarray) and value.size > 8:
         return "array " + " × ".join(str(n) for n in value.shape)
     text = value if isinstance(value, str) else f"{value:.10g}" if isinstance(value, float) else repr(value)
+    text = " ".join(text.split())
     return text if len(text) <= 300 else text[:299] + "…"
 
 

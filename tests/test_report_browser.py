@@ -1,0 +1,308 @@
+"""The page in headless Chromium, driven through its debugging pipe: no console errors, slider, wipe, themes."""
+
+import contextlib
+import json
+import os
+import select
+import shutil
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from test_report import completion, film
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
+FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+    "--remote-debugging-pipe",
+    "about:blank",
+)
+# Started in between, to put the two pipes where the browser looks for them.
+WIRE = """
+import fcntl, os, sys
+there, here = (fcntl.fcntl(int(fd), fcntl.F_DUPFD, 10) for fd in sys.argv[1:3])
+os.dup2(there, 3)
+os.dup2(here, 4)
+os.execv(sys.argv[3], sys.argv[3:])
+"""
+SECONDS = 90  # a slow machine's time for one answer
+
+
+class Browser:
+    """One tab; messages are JSON ended by a zero byte, over file descriptors 3 and 4 of the browser."""
+
+    def __init__(self, profile):
+        there, self.out = os.pipe()
+        self.back, here = os.pipe()
+        command = [sys.executable, "-c", WIRE, str(there), str(here), CHROMIUM, f"--user-data-dir={profile}", *FLAGS]
+        self.process = subprocess.Popen(
+            command, pass_fds=(there, here), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        os.close(there)
+        os.close(here)
+        self.buffer, self.count, self.events, self.session = b"", 0, [], None
+        target = self.send("Target.createTarget", url="about:blank")["targetId"]
+        self.session = self.send("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        for domain in ("Page", "Runtime", "Log"):
+            self.send(f"{domain}.enable")
+
+    def send(self, method, **params):
+        self.count += 1
+        message = {"id": self.count, "method": method, "params": params}
+        if self.session:
+            message["sessionId"] = self.session
+        os.write(self.out, json.dumps(message).encode() + b"\0")
+        answer = self._until(lambda m: m.get("id") == self.count)
+        assert "error" not in answer, answer
+        return answer["result"]
+
+    def _until(self, wanted):
+        end = time.monotonic() + SECONDS
+        while True:
+            while b"\0" in self.buffer:
+                head, self.buffer = self.buffer.split(b"\0", 1)
+                message = json.loads(head)
+                if "method" in message:
+                    self.events.append(message)
+                if wanted(message):
+                    return message
+            assert select.select([self.back], [], [], max(0, end - time.monotonic()))[0], "the browser does not answer"
+            piece = os.read(self.back, 1 << 20)
+            assert piece, "the browser has ended"
+            self.buffer += piece
+
+    def open(self, path, part="", width=1100, height=900, scheme="light"):
+        media = [{"name": "prefers-color-scheme", "value": scheme}]
+        self.send("Emulation.setEmulatedMedia", features=media)
+        self.send(
+            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600
+        )
+        self.send("Page.navigate", url="about:blank")
+        self.run("new Promise((done) => setTimeout(done, 20))")
+        self.events.clear()
+        self.send("Page.navigate", url=path.as_uri() + part)
+        self._until(lambda m: m.get("method") == "Page.loadEventFired")
+
+    def complaints(self):
+        """What a console would show in red or yellow."""
+        self.run("1")
+        bad = [e for e in self.events if e["method"] in ("Runtime.exceptionThrown", "Log.entryAdded")]
+        said = [e for e in self.events if e["method"] == "Runtime.consoleAPICalled"]
+        return bad + [e for e in said if e["params"]["type"] in ("error", "warning", "assert")]
+
+    def run(self, script):
+        answer = self.send("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
+        assert "exceptionDetails" not in answer, answer
+        return answer["result"].get("value")
+
+    def key(self, name):
+        for kind in ("rawKeyDown", "keyUp"):
+            self.send("Input.dispatchKeyEvent", type=kind, key=name, code=name, windowsVirtualKeyCode=KEYS[name])
+
+    def mouse(self, kind, x, y):
+        pressed = 0 if kind == "mouseReleased" else 1
+        self.send("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", buttons=pressed, clickCount=1)
+
+    def close(self):
+        with contextlib.suppress(OSError, AssertionError):
+            self.session = None
+            self.send("Browser.close")
+        try:
+            self.process.wait(20)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        os.close(self.out)
+        os.close(self.back)
+
+
+KEYS = {"ArrowLeft": 37, "ArrowRight": 39, "Home": 36, "End": 35, "Tab": 9}
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    browser = Browser(tmp_path_factory.mktemp("profile"))
+    yield browser
+    browser.close()
+
+
+@pytest.fixture(scope="module")
+def pictures(tmp_path_factory):
+    truth, known = film((6, 60, 110))
+    path = tmp_path_factory.mktemp("page") / "pictures.html"
+    result = completion(np.where(known, truth, truth * 0.98), known, (1, 2))
+    result.report(path, truth=truth, axes=("frame", "height", "width"), title="A clip", command="qrank fill clip.avi")
+    return path
+
+
+@pytest.fixture(scope="module")
+def maps(tmp_path_factory):
+    x, known = film((7, 9, 12))
+    path = tmp_path_factory.mktemp("page") / "maps.html"
+    completion(300 * x, known).report(path, axes=("station", "day", "hour"))
+    return path, known
+
+
+def source(layer):
+    return f"document.querySelector('.wipe img[data-layer={layer}]').src"
+
+
+NOW = "Number(document.getElementById('handle').getAttribute('aria-valuenow'))"
+
+
+def test_page_loads_without_complaint_and_pictures_decode(browser, pictures):
+    browser.open(pictures)
+    decoded = browser.run("Promise.all([...document.images].map((i) => i.decode().then(() => i.naturalWidth)))")
+    assert decoded == [110] * 6
+    assert browser.complaints() == []
+
+
+def test_a_complaint_would_be_seen(browser, tmp_path):
+    page = tmp_path / "bad.html"
+    page.write_text("<!doctype html><script>console.error('seen'); nothing.here</script>")
+    browser.open(page)
+    assert len(browser.complaints()) == 2
+
+
+def test_slider_moves_the_picture(browser, pictures):
+    browser.open(pictures)
+    before, after = browser.run(source("before")), browser.run(source("after"))
+    label = "document.getElementById('label').textContent"
+    assert browser.run(label) == "frame 3"
+    browser.run("document.getElementById('slice').focus()")
+    browser.key("ArrowRight")
+    assert browser.run(label) == "frame 4"
+    assert browser.run(source("before")) != before
+    assert browser.run(source("after")) != after
+    assert browser.run("new Set([...document.querySelectorAll('img[data-layer=after]')].map((i) => i.src)).size") == 1
+    browser.run("document.getElementById('previous').click()")
+    assert browser.run(source("after")) == after
+    assert browser.complaints() == []
+
+
+def test_wipe_follows_mouse_and_keys(browser, pictures):
+    browser.open(pictures)
+    left, top, width, height = browser.run(
+        "(b => [b.left, b.top, b.width, b.height])(document.getElementById('wipe').getBoundingClientRect())"
+    )
+    middle = top + height / 2
+    browser.mouse("mousePressed", left + width / 2, middle)
+    browser.mouse("mouseMoved", left + width * 0.25, middle)
+    assert browser.run(NOW) == 25
+    browser.mouse("mouseReleased", left + width * 0.25, middle)
+    browser.send("Input.dispatchMouseEvent", type="mouseMoved", x=left + width * 0.9, y=middle)
+    assert browser.run(NOW) == 25
+    clip = "getComputedStyle(document.querySelector('.wipe .over')).clipPath"
+    seen = browser.run(clip)
+    browser.key("ArrowRight")
+    assert browser.run(NOW) == 27
+    assert browser.run(clip) != seen
+    browser.key("ArrowLeft")
+    browser.key("ArrowLeft")
+    assert browser.run(NOW) == 23
+    browser.key("Home")
+    browser.key("ArrowLeft")
+    assert browser.run(NOW) == 0
+    browser.key("End")
+    assert browser.run(NOW) == 100
+    assert browser.complaints() == []
+
+
+def test_fibre_shows_its_known_points(browser, maps):
+    path, known = maps
+    browser.open(path)
+    points = "document.querySelectorAll('#fibre .point').length"
+    assert browser.run("document.getElementById('along').selectedOptions[0].text") == "hour"
+    assert browser.run(points) == known[3, 4].sum()
+    line = "document.querySelector('#fibre .line').getAttribute('d')"
+    drawn = browser.run(line)
+    browser.run("document.querySelectorAll('#places input')[0].focus()")
+    browser.key("ArrowRight")
+    assert browser.run(points) == known[4, 4].sum()
+    assert browser.run(line) != drawn
+    browser.run("(a => { a.value = 0; a.dispatchEvent(new Event('change')) })(document.getElementById('along'))")
+    assert browser.run(points) == known[:, 4, 6].sum()
+    assert browser.complaints() == []
+
+
+CONTRAST = """
+(() => {
+  const numbers = (text) => text.match(/[\\d.]+/g).map(Number);
+  const linear = (v) => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+  const light = (text) => {
+    const [r, g, b] = numbers(text).map((v) => linear(v / 255));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const behind = (e) => {
+    for (; e; e = e.parentElement) {
+      const c = getComputedStyle(e).backgroundColor;
+      if ((numbers(c)[3] ?? 1) > 0.99) return c;
+    }
+    return "rgb(255, 255, 255)";
+  };
+  const ratio = (a, b) => {
+    const [l, h] = [light(a), light(b)].sort((p, q) => p - q);
+    return (h + 0.05) / (l + 0.05);
+  };
+  const texts = [], lines = [];
+  for (const e of document.querySelectorAll("body *")) {
+    const style = getComputedStyle(e);
+    if (e.closest(".wipe") || !e.getClientRects().length) continue;
+    const own = [...e.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim());
+    if (own && !["STYLE", "SCRIPT", "OPTION", "style"].includes(e.tagName))
+      texts.push([ratio(e.closest("svg") ? style.fill : style.color, behind(e)), e.textContent.trim().slice(0, 40)]);
+    if (/--series/.test(e.getAttribute("style") ?? "") && style.stroke.startsWith("rgb"))
+      lines.push([ratio(style.stroke, behind(e)), e.getAttribute("style")]);
+  }
+  const ground = getComputedStyle(document.body).backgroundColor;
+  return { texts, lines, ground, dark: light(ground) < 0.2 };
+})()
+"""
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("chosen", ["by the system", "by the address"])
+@pytest.mark.parametrize("kind", ["pictures", "maps"])
+def test_both_themes_have_readable_contrast(browser, pictures, maps, theme, chosen, kind):
+    page = pictures if kind == "pictures" else maps[0]
+    other = "light" if theme == "dark" else "dark"
+    by_system = chosen == "by the system"
+    browser.open(page, "" if by_system else f"#{theme}", scheme=theme if by_system else other)
+    found = browser.run(CONTRAST)
+    assert found["dark"] == (theme == "dark")
+    assert len(found["texts"]) > 80
+    assert len(found["lines"]) >= 5
+    assert min(found["texts"])[0] >= 4.5, min(found["texts"])
+    assert min(found["lines"])[0] >= 3, min(found["lines"])
+
+
+def test_button_switches_the_theme(browser, pictures):
+    browser.open(pictures)
+    ground = "getComputedStyle(document.body).backgroundColor"
+    light = browser.run(ground)
+    click = "document.getElementById('theme').click(); new Promise((done) => setTimeout(done, 100))"
+    browser.run(click)
+    assert browser.run(ground) != light
+    browser.run(click)
+    assert browser.run(ground) == light
+
+
+@pytest.mark.parametrize("kind", ["pictures", "maps"])
+def test_page_fits_a_phone(browser, pictures, maps, kind):
+    browser.open(pictures if kind == "pictures" else maps[0], width=360, height=740)
+    assert browser.run("document.documentElement.scrollWidth") <= 360
+    heights = "[...document.querySelectorAll('svg text')].map((t) => t.getBoundingClientRect().height).filter(Boolean)"
+    assert browser.run(f"Math.min(...{heights})") >= 8
+    assert browser.run("document.getElementById('handle').clientWidth") >= 40
