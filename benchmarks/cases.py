@@ -118,10 +118,10 @@ def _clip(folder: Path) -> np.ndarray:
 
 
 DATA = {
-    "cifar-3000": DataSet((3000, 32, 32), (300, 12, 12), _cifar_3000, spectrum_images),
-    "cifar-10000": DataSet((10000, 32, 32), (600, 12, 12), _cifar_10000, spectrum_images),
-    "coil": DataSet((1440, 128, 128), (72, 32, 32), _coil, turning_objects),
-    "clip": DataSet((48, 240, 432), (16, 30, 36), _clip, scenes),
+    "cifar-3000": DataSet((3000, 32, 32), (120, 8, 8), _cifar_3000, spectrum_images),
+    "cifar-10000": DataSet((10000, 32, 32), (200, 8, 8), _cifar_10000, spectrum_images),
+    "coil": DataSet((1440, 128, 128), (36, 16, 16), _coil, turning_objects),
+    "clip": DataSet((48, 240, 432), (12, 20, 24), _clip, scenes),
 }
 
 CASES = {

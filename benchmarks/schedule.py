@@ -109,6 +109,7 @@ def run_case(plan: Plan, name: str) -> None:
         "p": case.p,
         "folder": plan.folder,
         "quick": plan.quick,
+        "size": DATA[case.data].quick if plan.quick else DATA[case.data].shape,  # a cell of another size is run again
     }
 
     def completion(cell: str, **spec: Any) -> Callable[[], dict[str, Any]]:
@@ -135,7 +136,8 @@ def run_case(plan: Plan, name: str) -> None:
 def run_rivals(plan: Plan, data: str) -> None:
     """Run the rivals on one data set."""
     p = next(case.p for case in CASES.values() if case.data == data)
-    common = {"data": data, "p": p, "folder": plan.folder, "quick": plan.quick, "budget": plan.budget}
+    size = DATA[data].quick if plan.quick else DATA[data].shape
+    common = {"data": data, "p": p, "folder": plan.folder, "quick": plan.quick, "size": size, "budget": plan.budget}
     for rival in NAMES:
         run_cell(plan, f"rivals-{data}/{rival}", kind="rival", rival=rival, **common)
 
@@ -153,7 +155,8 @@ def run_growth(plan: Plan) -> None:
 
 def run_threads(plan: Plan) -> None:
     """Check that the number of threads does not matter."""
-    run_cell(plan, "threads", kind="threads", data="clip", p=0.3, folder=plan.folder, quick=True)
+    common = {"data": "clip", "p": 0.3, "folder": plan.folder, "quick": True, "size": DATA["clip"].quick}
+    run_cell(plan, "threads", None, kind="threads", **common)
 
 
 def run(plan: Plan, wanted: list[str]) -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import sys
+
 import numpy as np
 import pytest
-from benchmarks import literal
+from benchmarks import cases, kernels, literal, measure, report, schedule
 
 from qrank.methods import METHODS
 from qrank.problem import Problem
 
-SHAPES = {"n1 n2 < n3": (40, 4, 6), "n1 n2 > n3": (9, 14, 11)}
+SHAPES = {"n1 n2 < n3": (24, 3, 5), "n1 n2 > n3": (7, 10, 9)}
 
 
 def low_rank(shape: tuple[int, int, int], seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -53,3 +56,91 @@ def test_the_literal_algorithm_goes_on_from_the_state_of_the_package(name: str) 
         state, _ = method.step(problem, state)
         theirs = literal.step(name, y, omega, theirs, literal.settings_of(method))
     assert np.abs(method.answer(state) * problem.scale - theirs.X).max() <= 1e-8
+
+
+def test_generated_data_has_the_shape_and_the_range_of_the_data_it_stands_for() -> None:
+    for kind in cases.DATA.values():
+        x = kind.generate(kind.quick, np.random.default_rng(0))
+        assert x.shape == kind.quick
+        assert x.min() >= 0
+        assert x.max() <= 1
+        assert x.std() > 0.05
+    data = cases.load("clip", 0.3, None, quick=True)
+    assert data.source == "generated"
+    assert data.psnr(data.truth) > 1000
+    assert data.psnr(data.truth + 0.1) == pytest.approx(20 - 10 * np.log10(np.mean(~data.observed)), abs=1e-6)
+
+
+def test_the_ledger_sees_every_product_and_decomposition(tmp_path, monkeypatch) -> None:
+    (tmp_path / "watched_module.py").write_text(
+        "import numpy as np\n"
+        "import scipy.linalg\n"
+        "from scipy.linalg import blas\n"
+        "def work(a):\n"
+        "    gram = a @ a.T\n"
+        "    np.matmul(a, a.T.copy())\n"
+        "    inner = lambda b: blas.dsyrk(1.0, b)\n"
+        "    inner(a)\n"
+        "    scipy.linalg.eigh(gram)\n"
+        "    return float(a[0] @ a[0]), np.linalg.svd(gram)[1]\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
+    ledger = kernels.watch("watched_module")
+    import watched_module  # pyright: ignore[reportMissingImports]
+
+    ledger.clear()
+    a = np.random.default_rng(0).standard_normal((5, 7))
+    _, s = watched_module.work(a)
+    assert np.allclose(s, np.linalg.svd(a)[1] ** 2)
+    calls = {(row["kind"], row["name"]): row["calls"] for row in ledger.rows()}
+    assert calls == {
+        ("products", "matmul"): 2,
+        ("products", "dsyrk"): 1,
+        ("decompositions", "eigh"): 1,
+        ("decompositions", "svd"): 1,
+    }
+    ledger.clear()
+
+
+def test_operations_are_counted_by_the_book() -> None:
+    a, b = np.ones((2, 3, 4)), np.ones((2, 4, 5))
+    assert kernels.flops("matmul", (a, b)) == 2 * 2 * 3 * 4 * 5
+    assert kernels.flops("matmul", (a, a.swapaxes(1, 2))) == 2 * 3 * 4 * 3  # half: the result is symmetric
+    assert kernels.flops("matmul", (a + 0j, b)) == 4 * 2 * 2 * 3 * 4 * 5
+    assert kernels.flops("dgemm", (1.0, a[0], b[0])) == 2 * 3 * 4 * 5
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the peak of a block is exact on Linux only")
+def test_peak_memory_is_that_of_the_block() -> None:
+    with measure.memory() as found:
+        np.ones(4_000_000).sum()
+    assert 31e6 < found.above < 45e6
+
+
+def test_a_cell_is_saved_and_not_run_twice(tmp_path, capsys) -> None:
+    plan = schedule.Plan(tmp_path, None, quick=True)
+    spec = {"kind": "completion", "method": "vmtqn", "shape": (6, 10, 8), "p": 0.6}
+    first = schedule.run_cell(plan, "x/default", **spec)
+    assert first["status"] == "CONVERGED", first
+    assert first["steps"] == len(first["stamps"])
+    assert "x/default" in capsys.readouterr().out
+    assert schedule.run_cell(plan, "x/default", **spec) == first
+    assert capsys.readouterr().out == ""
+
+
+def test_the_report_tells_what_is_extrapolated_and_what_is_not_kept(tmp_path) -> None:
+    def put(name: str, **cell) -> None:
+        path = tmp_path / f"vmtqn-clip/{name}.json"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json.dumps({"spec": {}, "shape": [4, 10, 10], "source": "read", "bytes64": 3200, **cell}))
+
+    run = {"steps": 4, "stamps": [1, 2, 3, 4], "status": "CONVERGED", "memory": 32000, "psnr": 30.0}
+    put("paper", seconds=4.0, **run)
+    put("default-1", seconds=2.0, **run)
+    put("pair", at=[1, 4], literal=[8.0, 14.0], ours=[1.0, 1.0], difference=1e-9, steps=4, curve=[10, 20, 29.98, 30])
+    put("literal", full=False, seconds=1.0, memory=6400)
+    text = report.write(tmp_path)
+    assert "| literal | 4 | 1.1e+04 | 44 | 30 | 30.00 | 2 | extrapolated from 2 of 4 steps |" in text
+    assert "| vmtqn-clip | literal / qrank, whole runs | 22 | ≥ 15 | yes |" in text
+    assert "| vmtqn-clip | peak memory / tensor's bytes | 10 | ≤ 4 | **no** |" in text
