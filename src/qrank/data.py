@@ -95,7 +95,7 @@ PATTERNS: dict[str, Callable[[int, int, int, float, np.random.Generator], np.nda
 }
 
 
-def scenes(height: int = 72, width: int = 96) -> list[np.ndarray]:
+def scenes(height: int = 60, width: int = 80) -> list[np.ndarray]:
     """Return four colour pictures in [0, 1]: two details of each sample photograph of scikit-learn, or generated ones.
 
     >>> [picture.shape for picture in scenes(24, 32)]
@@ -135,7 +135,7 @@ def _landscape(height: int, width: int, rng: np.random.Generator) -> np.ndarray:
     return np.clip(picture, 0, 1)
 
 
-def clip(frames: int = 48, height: int = 72, width: int = 96, *, colour: bool = True, rng: Seed = 0) -> np.ndarray:
+def clip(frames: int = 40, height: int = 60, width: int = 80, *, colour: bool = True, rng: Seed = 0) -> np.ndarray:
     """Return a clip (frames, height, width, 3) in [0, 1] that cuts back and forth between four scenes.
 
     The light of each scene changes, and a ball flies through all of them: along time nothing is smooth or periodic,

@@ -158,10 +158,10 @@ def inspect(
 def _empty(known: np.ndarray) -> tuple[dict[str, int], dict[str, int]]:
     """Count the fibres of the third mode, the rows and columns of slices, and the slices, that have no observation."""
     n3, n1, n2 = known.shape
-    fibres, slices = ~known.any(axis=0), ~known.any(axis=(1, 2))
-    rows = ~known.any(axis=2) & known.any(axis=(1, 2))[:, None]  # those of empty slices are not told twice
-    columns = ~known.any(axis=1) & known.any(axis=(1, 2))[:, None]
-    empty = {"fibres": fibres, "rows": rows, "columns": columns, "slices": slices}
+    seen = np.asarray(known.any(axis=(1, 2)))
+    rows = ~known.any(axis=2) & seen[:, None]  # those of empty slices are not told twice
+    columns = ~known.any(axis=1) & seen[:, None]
+    empty = {"fibres": ~known.any(axis=0), "rows": rows, "columns": columns, "slices": ~seen}
     of = {"fibres": n1 * n2, "rows": n3 * n1, "columns": n3 * n2, "slices": n3}
     return {name: int(where.sum()) for name, where in empty.items()}, of
 

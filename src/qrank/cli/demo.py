@@ -83,7 +83,7 @@ def draw(path: Path, truth: np.ndarray, known: np.ndarray, answers: dict[str, np
     columns: dict[str, Any] = {f"known: {known.mean():.0%}": np.where(known, truth, 0)}
     columns |= {f"{name}: {metrics.psnr(x, truth):.1f} dB": x for name, x in answers.items()}
     columns["truth"] = truth
-    figure = Figure(figsize=(11, 1.0 + 2.05 * len(frames)), layout="constrained")
+    figure = Figure(figsize=(11, 0.35 + 2.05 * len(frames)), layout="constrained")
     grid = figure.subplots(len(frames), len(columns), squeeze=False)
     for line, frame in zip(grid, frames, strict=True):
         for ax, (title, film) in zip(line, columns.items(), strict=True):

@@ -22,6 +22,7 @@ from ..files.missing import missing_mask
 from ..files.options import parse_dtype
 from ..methods import METHODS
 from ..solve import Completion, Status
+from .patches import SIZE, Patches
 from .progress import Line, Stopper
 from .quality import quality, sentence
 from .words import FAILED, STOPPED, check_place, guarded, human, leave, parse_options, parse_slice_axes, sizes
@@ -45,6 +46,9 @@ def fill(
     missing_below: Annotated[float | None, Opt(help="Entries below this are missing (dead pixels).")] = None,
     missing_above: Annotated[float | None, Opt(help="Entries above this are missing (saturated pixels).")] = None,
     slice_axes: Annotated[str | None, Opt(help="The two axes of a slice, by number or name: 1,2 or lat,lon.")] = None,
+    patch: Annotated[
+        int | None, Opt(help="Side of the squares a picture is cut into; 0: none. [default: 16 for a single picture]")
+    ] = None,
     frames: Annotated[str | None, Opt(help="Take a part of the frames, as A:B.")] = None,
     resize: Annotated[str | None, Opt(help="HEIGHTxWIDTH or a factor such as 0.5, for pictures and videos.")] = None,
     grey: Annotated[bool, Opt("--grey", help="Mix the colours first.")] = False,
@@ -79,6 +83,7 @@ def fill(
     if work_type is not None and loaded.data.dtype.kind == "f":
         loaded = dataclasses.replace(loaded, data=loaded.data.astype(work_type))
     axes = parse_slice_axes(slice_axes, loaded.axes, loaded.slice_axes)
+    cut = _patches(loaded, axes, patch, slice_axes is not None)
     rng = np.random.default_rng(seed)
     gone = missing_mask(
         loaded, value=missing_value, mask_file=missing_mask_file, below=missing_below, above=missing_above
@@ -94,10 +99,11 @@ def fill(
         "dtype": str(loaded.data.dtype),
         "missing": int(missing.sum()),
         "missing_share": float(missing.mean()),
+        "patch": cut.size if cut else 0,
         "method": str(configured),
     }
     out.print(f"{source}: {loaded.kind}, {sizes(loaded.data.shape, loaded.axes)}, {loaded.data.dtype}", markup=False)
-    out.print(f"slices: {_slices(loaded, axes)}", markup=False)
+    out.print(f"slices: {_slices(loaded, axes, cut)}", markup=False)
     if not missing.any():
         out.print("nothing is missing: the data are written unchanged")
         notes = files.write(output, loaded.data, like=loaded)
@@ -109,7 +115,14 @@ def fill(
         with Line(configured, stopper, quiet=quiet or json) as line, warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # the status says it
             work = loaded.data.astype(work_type or _working(loaded.data.dtype), copy=False)
-            result = complete(work, ~missing, configured, axes, on_step=line.on_step, rng=rng, holdout=holdout)
+            known, pair = ~missing, axes
+            if cut is not None:
+                work, known, pair = cut.split(work, 0), cut.split(known, False), cut.slice_axes
+            result = complete(work, known, configured, pair, on_step=line.on_step, rng=rng, holdout=holdout)
+            if cut is not None:  # the transform is that of the patches
+                result = dataclasses.replace(
+                    result, x=cut.join(result.x), observed=~missing, slice_axes=axes, transform=None
+                )
         told |= {"status": str(result.status), "steps": len(result.history), "seconds": result.seconds}
         if result.status is Status.DIVERGED:
             raise leave(f"{result.status} Nothing was written.", FAILED)
@@ -155,8 +168,22 @@ def _float_type(text: str) -> np.dtype:
     return found
 
 
-def _slices(loaded: Loaded, axes: tuple[int, int]) -> str:
+def _patches(loaded: Loaded, axes: tuple[int, int], size: int | None, chosen: bool) -> Patches | None:
+    """Return how to cut the slices; by default only a single picture is, if nobody chose its slices."""
+    small = min(loaded.data.shape[axis] for axis in axes)
+    if size is None:
+        size = SIZE if loaded.kind == "image" and not chosen and small >= 2 * SIZE else 0
+    if size and not 2 <= size <= small:
+        raise InputError(f"--patch {size}: a patch must have a side from 2 to {small}, or 0 for none")
+    return Patches(loaded.data.shape, axes, size) if size else None
+
+
+def _slices(loaded: Loaded, axes: tuple[int, int], cut: Patches | None) -> str:
     names, shape = loaded.axes, loaded.data.shape
+    if cut is not None:
+        return (
+            f"patches of {cut.size} x {cut.size} in {names[axes[0]]} x {names[axes[1]]} (--patch 0: the whole picture)"
+        )
     rest = [axis for axis in range(len(shape)) if axis not in axes]
     third = " and ".join(names[axis] for axis in rest) or "none (a single slice)"
     return f"{names[axes[0]]} x {names[axes[1]]}; third mode: {third}, length {int(np.prod([shape[a] for a in rest]))}"

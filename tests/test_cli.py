@@ -1,0 +1,301 @@
+"""The qrank command: what it writes, says, and leaves with."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+pytest.importorskip("typer")
+from typer.testing import CliRunner
+
+import qrank
+from qrank.cli.app import app
+from qrank.cli.progress import Eta
+from qrank.cli.words import parse_options, parse_slice_axes
+
+run = CliRunner().invoke
+
+
+@pytest.fixture
+def low_rank() -> np.ndarray:
+    rng = np.random.default_rng(0)
+    x = np.einsum("ir,jr,kr->ijk", *(rng.random((n, 2)) for n in (16, 18, 6)))
+    return np.round(200 * x / x.max()).astype(np.uint8)
+
+
+def call(*words, code=0):
+    result = run(app, [str(word) for word in words])
+    assert result.exit_code == code, result.output + repr(result.exception)
+    return result
+
+
+def one_line(result) -> str:
+    """The only line on stderr."""
+    lines = result.stderr.strip().splitlines()
+    assert len(lines) == 1, result.stderr
+    assert lines[0].startswith("qrank: ")
+    assert "Traceback" not in result.output
+    return lines[0]
+
+
+def test_integers_keep_type_and_known_entries(tmp_path, low_rank):
+    np.save(tmp_path / "in.npy", low_rank)
+    call("fill", tmp_path / "in.npy", "-o", tmp_path / "out.npy", "--missing-above", 150)
+    out = np.load(tmp_path / "out.npy")
+    assert out.dtype == np.uint8
+    known = low_rank <= 150
+    assert (out[known] == low_rank[known]).all()
+    assert not (out[~known] == low_rank[~known]).all()  # they were really filled
+
+
+def test_large_integers_come_back_exactly(tmp_path):
+    y = np.arange(2**60, 2**60 + 64).reshape(4, 4, 4)
+    np.save(tmp_path / "in.npy", y)
+    call("fill", tmp_path / "in.npy", "-o", tmp_path / "out.npy", "--drop", 0.3)
+    out = np.load(tmp_path / "out.npy")
+    known = np.random.default_rng(0).random(y.shape) >= 0.3
+    assert (out[known] == y[known]).all()
+    assert out.dtype == y.dtype
+
+
+def test_nan_is_filled_and_json_tells(tmp_path, low_rank):
+    y = low_rank.astype(np.float32)
+    y[3, 4, 2] = np.nan
+    np.save(tmp_path / "in.npy", y)
+    told = json.loads(call("fill", tmp_path / "in.npy", "-o", tmp_path / "out.npy", "--json").stdout)
+    out = np.load(tmp_path / "out.npy")
+    assert out.dtype == np.float32
+    assert abs(out[3, 4, 2] - low_rank[3, 4, 2]) < 5
+    assert told["missing"] == 1
+    assert told["slice_axes"] == [0, 1]
+    assert told["steps"] > 0
+
+
+def test_drop_prints_quality_and_beats_zero_filling(tmp_path, low_rank):
+    np.save(tmp_path / "in.npy", low_rank)
+    result = call("fill", tmp_path / "in.npy", "-o", tmp_path / "out.npy", "--drop", 0.5, "--seed", 3)
+    assert "PSNR" in result.stdout
+    told = json.loads(call("fill", tmp_path / "in.npy", "-o", tmp_path / "o2.npy", "--drop", 0.5, "--seed", 3,
+                           "--json").stdout)  # fmt: skip
+    assert (np.load(tmp_path / "out.npy") == np.load(tmp_path / "o2.npy")).all()
+    assert told["psnr"] == pytest.approx(qrank.metrics.psnr(np.load(tmp_path / "out.npy"), low_rank), abs=1e-5)
+    zero = np.where(np.random.default_rng(3).random(low_rank.shape) < 0.5, 0, low_rank)
+    assert told["psnr"] > qrank.metrics.psnr(zero, low_rank) + 5
+
+
+def test_nothing_missing_is_written_unchanged(tmp_path, low_rank):
+    np.save(tmp_path / "in.npy", low_rank)
+    result = call("fill", tmp_path / "in.npy", "-o", tmp_path / "out.npy")
+    assert "nothing is missing" in result.stdout
+    assert (np.load(tmp_path / "out.npy") == low_rank).all()
+
+
+def test_quiet_says_nothing(tmp_path, low_rank):
+    np.save(tmp_path / "in.npy", low_rank)
+    result = call("fill", tmp_path / "in.npy", "-o", tmp_path / "out.npy", "--drop", 0.3, "--quiet")
+    assert result.output == ""
+
+
+def test_method_options_and_axes_reach_the_run(tmp_path, low_rank):
+    np.save(tmp_path / "in.npy", low_rank)
+    words = ["fill", tmp_path / "in.npy", "-o", tmp_path / "out.npy", "--drop", 0.3, "--method", "tnn", "--json"]
+    told = json.loads(call(*words, "--option", "max_steps=3", "--slice-axes", "0,2", "--dtype", "float64").stdout)
+    assert told["steps"] == 3
+    assert told["slice_axes"] == [0, 2]
+    assert told["method"].startswith("tnn(")
+    assert "max_steps=3" in told["method"]
+
+
+def test_report_is_written(tmp_path, low_rank):
+    pytest.importorskip("matplotlib")
+    np.save(tmp_path / "in.npy", low_rank)
+    call("fill", tmp_path / "in.npy", "-o", tmp_path / "out.npy", "--drop", 0.3, "--report", tmp_path / "r.html")
+    assert "qrank" in (tmp_path / "r.html").read_text(encoding="utf-8")
+
+
+def test_colour_picture_with_a_mask(tmp_path):
+    image = pytest.importorskip("PIL.Image")
+    rng = np.random.default_rng(0)
+    base = np.einsum("ir,jr,kr->ijk", *(rng.random((n, 2)) for n in (40, 48, 3)))
+    picture = np.round(255 * base / base.max()).astype(np.uint8)
+    hole = rng.random((40, 48)) < 0.2
+    image.fromarray(picture).save(tmp_path / "in.png")
+    image.fromarray((255 * hole).astype(np.uint8)).save(tmp_path / "mask.png")
+    result = call("fill", tmp_path / "in.png", "--mask", tmp_path / "mask.png", "-o", tmp_path / "out.png")
+    assert "height x width" in result.stdout
+    out = np.asarray(image.open(tmp_path / "out.png"))
+    assert (out[~hole] == picture[~hole]).all()
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--method", "vmtqm"], "did you mean 'vmtqn'"),
+        (["--option", "tool=1"], "did you mean 'tol'"),
+        (["--option", "tol"], "name=value"),
+        (["--slice-axes", "0,7"], "no axis 7"),
+        (["--drop", "1.5"], "drop is 1.5"),
+        (["--dtype", "int8"], "float32 or float64"),
+        (["--report", "/nowhere/at/all.html"], "no folder"),
+        (["--mask", "no-such-mask.png"], "no file no-such-mask.png"),
+        (["--preset", "fast"], "no preset 'fast'"),
+    ],
+)
+def test_bad_options_are_one_line_and_2(tmp_path, low_rank, words, says):
+    np.save(tmp_path / "in.npy", low_rank)
+    result = call("fill", tmp_path / "in.npy", "-o", tmp_path / "out.npy", *words, code=2)
+    assert says in one_line(result)
+    assert os.listdir(tmp_path) == ["in.npy"]
+
+
+def test_bad_files_are_one_line_and_2(tmp_path, low_rank):
+    np.save(tmp_path / "in.npy", low_rank)
+    before = (tmp_path / "in.npy").read_bytes()
+    (tmp_path / "cut.npy").write_bytes(before[:200])
+    for words in (
+        [tmp_path / "cut.npy", "-o", tmp_path / "out.npy"],
+        [tmp_path / "none.npy", "-o", tmp_path / "out.npy"],
+        [tmp_path / "in.npy", "-o", tmp_path / "out.xyz"],
+        [tmp_path / "in.npy", "-o", tmp_path / "in.npy"],
+        [tmp_path / "in.npy", "-o", tmp_path / "no" / "out.npy"],
+    ):
+        one_line(call("fill", *words, "--drop", 0.2, code=2))
+    assert sorted(os.listdir(tmp_path)) == ["cut.npy", "in.npy"]
+    assert (tmp_path / "in.npy").read_bytes() == before
+
+
+def test_everything_missing_is_said(tmp_path):
+    np.save(tmp_path / "in.npy", np.zeros((8, 8, 3)))
+    said = one_line(call("fill", tmp_path / "in.npy", "-o", tmp_path / "out.npy", "--missing-value", 0, code=2))
+    assert "no entry is observed" in said
+
+
+def test_help_shows_examples_and_exit_codes():
+    told = " ".join(call("--help").output.split())
+    assert "Example: qrank fill" in told
+    assert "130 aborted" in told
+    for name in ("fill", "compare", "inspect", "methods", "demo"):
+        assert f"Example: qrank {name}" in " ".join(call(name, "--help").output.split())
+
+
+def test_version_and_completion():
+    assert call("--version").stdout.strip() == f"qrank {qrank.__version__}"
+    assert "--install-completion" in call("--help").output
+
+
+def test_methods_lists_all():
+    told = json.loads(call("methods", "--json").stdout)
+    assert list(told) == list(qrank.METHODS)
+    assert told["vmtqn"]["options"]["rho"] == 1.1
+    shown = call("methods").stdout
+    assert all(name in shown for name in qrank.METHODS)
+
+
+def test_words():
+    assert parse_options(["a=1", "b=-2.5", "c=x", "d=False", "max-steps=9"]) == {
+        "a": 1, "b": -2.5, "c": "x", "d": False, "max_steps": 9,
+    }  # fmt: skip
+    with pytest.raises(qrank.InputError, match="twice"):
+        parse_options(["a=1", "a=2"])
+    with pytest.raises(qrank.InputError, match="same axis"):
+        parse_slice_axes("1,-2", ("x", "y", "z"), (0, 1))
+    with pytest.raises(qrank.InputError, match="did you mean 'lat'"):
+        parse_slice_axes("lai,lon", ("time", "lat", "lon"), (0, 1))
+
+
+def test_time_left_is_that_of_a_geometric_decay():
+    eta = Eta(tol=1e-6)
+    left = [eta.left(k, 0.5 * k, 0.8**k) for k in range(1, 31)]
+    assert left[0] is None
+    steps_left = np.log(1e-6 / 0.8**30) / np.log(0.8)
+    assert left[-1] == pytest.approx(0.5 * steps_left)
+    assert Eta(1e-6).left(1, 1.0, 0.0) is None
+
+
+def slow_run(tmp_path):
+    """A run of thousands of steps in a process of its own."""
+    x = qrank.data.low_q_rank((60, 60, 20), r=10, rng=0)
+    np.save(tmp_path / "in.npy", x)
+    words = [
+        "fill",
+        "in.npy",
+        "-o",
+        "out.npy",
+        "--drop",
+        "0.6",
+        "--option",
+        "max_steps=100000",
+        "--option",
+        "rho=1.0001",
+    ]
+    return subprocess.Popen(
+        [sys.executable, "-m", "qrank", *words],
+        cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, bufsize=1,
+    )  # fmt: skip
+
+
+def wait_for_start(process):
+    assert process.stdout is not None
+    for line in process.stdout:
+        if line.startswith("missing:"):
+            time.sleep(0.5)  # the handler is set right after this line
+            return
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends a POSIX signal")
+def test_ctrl_c_once_writes_what_there_is(tmp_path):
+    process = slow_run(tmp_path)
+    wait_for_start(process)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=200)
+    assert process.returncode == 3, err
+    assert "finishing this step" in err
+    assert "what there is was written" in err
+    assert "Traceback" not in err
+    y, x = np.load(tmp_path / "in.npy"), np.load(tmp_path / "out.npy")
+    assert np.isfinite(x).all()
+    assert 0.3 < (x == y).mean() < 0.5  # the known entries
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends a POSIX signal")
+def test_ctrl_c_twice_writes_nothing(tmp_path):
+    # One step takes for ever, as far as this test is concerned: the first signal cannot end it.
+    code = (
+        "import sys, time, qrank.cli.fill as fill\n"
+        "def slow(*a, on_step, **k):\n"
+        "    print('missing: slow', flush=True); time.sleep(60)\n"
+        "fill.complete = slow\n"
+        "from qrank.__main__ import main\n"
+        "main()\n"
+    )
+    np.save(tmp_path / "in.npy", np.ones((8, 8, 4)))
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, "fill", "in.npy", "-o", "out.npy", "--drop", "0.5"],
+        cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stdout is not None
+    while "slow" not in process.stdout.readline():
+        pass
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=200)
+    assert process.returncode == 130, err
+    assert "aborted; nothing was written" in err
+    assert "Traceback" not in err
+    assert os.listdir(tmp_path) == ["in.npy"]
+
+
+def test_without_its_packages_the_command_says_how_to_get_them():
+    code = "import sys; sys.modules['typer'] = None; from qrank.__main__ import main; main()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "pip install 'qrank[cli]'" in done.stderr
