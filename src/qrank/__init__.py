@@ -9,11 +9,60 @@ Low-rank tensor completion with a transform learned from the data (tensor Q-rank
 12.0
 """
 
-from . import metrics, penalties, stiefel, transforms
+from . import data, metrics, penalties, stiefel, transforms
 from .api import complete
+from .compare import compare
 from .errors import ConvergenceWarning, FileError, InputError, KindError, MissingExtra
+from .files import read, write
+from .imputer import TensorImputer
+from .inspection import inspect
 from .learn import pca
 from .methods import METHODS, Method
+from .norms import (
+    multi_rank,
+    prox_q_nuclear,
+    q_nuclear_norm,
+    q_rank,
+    q_singular_values,
+    q_spectral_norm,
+    sum_of_nuclear_norms,
+    tensor_nuclear_norm,
+)
 from .solve import Completion, Record, Status
+from .transforms import load as load_transform
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "METHODS",
+    "Completion",
+    "ConvergenceWarning",
+    "FileError",
+    "InputError",
+    "KindError",
+    "Method",
+    "MissingExtra",
+    "Record",
+    "Status",
+    "TensorImputer",
+    "compare",
+    "complete",
+    "data",
+    "inspect",
+    "load_transform",
+    "metrics",
+    "multi_rank",
+    "pca",
+    "penalties",
+    "prox_q_nuclear",
+    "q_nuclear_norm",
+    "q_rank",
+    "q_singular_values",
+    "q_spectral_norm",
+    "read",
+    "stiefel",
+    "sum_of_nuclear_norms",
+    "tensor_nuclear_norm",
+    "transforms",
+    "write",
+]

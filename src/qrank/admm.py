@@ -27,8 +27,9 @@ class Residuals(NamedTuple):
     primal: float  # ||Y - X - E||_F, which is that of Y - X on Omega
     change: float  # ||X_k - X_{k-1}||_F off Omega = ||E_k - E_{k-1}||_F
     dual: float  # ||Z||_F / mu
+    # The paper's rule: largest entries, of X_k - X_{k-1} on Omega too; only where x_old is given, else 0.
     primal_max: float
-    change_max: float  # over all entries where x_old is given, else off Omega
+    change_max: float
 
 
 def advance(
@@ -49,19 +50,21 @@ def advance(
     o1 = None if x_old is None else threads.flat(x_old)
 
     def work(s: slice) -> tuple[float, float, float, float, float]:
-        t, x, y, m = t1[s], x1[s], y1[s], m1[s]
-        d = t - x  # on Omega this is Z_k / mu
-        e = y - x
-        e *= m
-        on = d * m
+        t, x, y = t1[s], x1[s], y1[s]
+        d, e, on = (threads.scratch(name, t.shape, t.dtype) for name in ("d", "e", "on"))
+        on[...] = m1[s]
+        np.subtract(y, x, out=e)
+        e *= on
+        np.subtract(t, x, out=d)
+        on *= d  # Z_k / mu
         d -= on  # off Omega: X_{k-1} - X_k
         primal, dual, change = float(e @ e), float(on @ on), float(d @ d)
-        moved = d if o1 is None else x - o1[s]
-        primal_max, change_max = float(_max_abs(e)), float(_max_abs(moved))
         on *= ratio
         on += e
         np.add(x, on, out=t)
-        return primal, change, dual, primal_max, change_max
+        if o1 is None:
+            return primal, change, dual, 0.0, 0.0
+        return primal, change, dual, _max_abs(e), _max_abs(np.subtract(x, o1[s], out=d))
 
     sums = threads.each(work, t1.size, PIECE)
     primal, change, dual, primal_max, change_max = zip(*sums, strict=True)
@@ -73,4 +76,4 @@ def advance(
 
 
 def _max_abs(a: np.ndarray) -> float:
-    return max(a.max(), -a.min())
+    return float(max(a.max(), -a.min()))

@@ -1,9 +1,9 @@
 """Framelets: redundant tight frames of B-splines along the third mode.
 
-An undecimated filter bank of L levels: the low-pass filter and the high-pass filters of a B-spline, with 2^l - 1 zeros
-between their taps at level l, applied to the low-pass band of the level before. By the unitary extension principle
-W^T W = I, though W, of shape (r, n3) with r = (high-pass filters x levels + 1) n3, is not square. The data are continued
-by reflection (half-sample symmetric); all filters are symmetric or antisymmetric, so that keeps W^T W = I.
+An undecimated filter bank: the low-pass filter and the high-pass filters of a B-spline, with 2^l - 1 zeros between
+their taps at level l = 0, 1, …, applied to the low-pass band of the level before. By the unitary extension principle
+W^T W = I, though W, of shape (r, n3) with r = (high-pass filters x levels + 1) n3, is not square. The data are
+continued by reflection; all filters are symmetric or antisymmetric about their middle, so that keeps W^T W = I.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .transforms import Transform
 ORDERS = {
     "linear": 2,
     "cubic": 4,
-}  # order of the B-spline = number of high-pass filters; even, so that they have a middle
+}  # of the B-spline = number of high-pass filters; even: the filters have a middle
 
 
 def bspline_filters(order: int) -> np.ndarray:
@@ -73,7 +73,7 @@ class Framelet(Transform):
 
     @cached_property
     def _steps(self) -> list[scipy.sparse.csr_array]:
-        """One matrix for each level, from the low-pass band before to the high-pass bands and the next low-pass band."""
+        """One matrix for each level, from a low-pass band to the high-pass bands and the next low-pass band."""
         n, taps = self.n3, bspline_filters(ORDERS[self.filters])
         middle = taps.shape[1] // 2
         steps = []
@@ -89,8 +89,9 @@ class Framelet(Transform):
         return steps
 
     @cached_property
-    def _adjoints(self) -> list[scipy.sparse.csr_array]:
-        return [step.T.tocsr() for step in self._steps]
+    def _adjoints(self) -> list[tuple[scipy.sparse.csr_array, scipy.sparse.csr_array]]:
+        """The transposes of the matrices of each level: of the rows for the high-pass bands, and of the others."""
+        return [(step[: self._high].T.tocsr(), step[self._high :].T.tocsr()) for step in self._steps]
 
     def forward(self, t: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         """Return W T: shape (r, n1, n2)."""
@@ -108,8 +109,8 @@ class Framelet(Transform):
         flat, high = g.reshape(self.r, -1), self._high
         low = flat[self.levels * high :]
         for level in reversed(range(self.levels)):
-            adjoint = self._adjoints[level].astype(g.dtype, copy=False)
-            low = adjoint[:, :high] @ flat[level * high : (level + 1) * high] + adjoint[:, high:] @ low
+            from_high, from_low = (a.astype(g.dtype, copy=False) for a in self._adjoints[level])
+            low = from_high @ flat[level * high : (level + 1) * high] + from_low @ low
         x = low.reshape(self.n3, *g.shape[1:])
         if out is None:
             return x

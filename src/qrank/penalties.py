@@ -74,7 +74,7 @@ class LogSum:
     prox solves x - s + lam e / (e + x) = 0 for its larger root.
 
     >>> LogSum(epsilon=2.0).prox(np.array([10.0, 1.0]), 1.0).round(4)
-    array([9.8310, 0.    ])
+    array([9.831, 0.   ])
     """
 
     epsilon: float = 1.1
@@ -104,7 +104,7 @@ class Schatten:
     Zuo et al. 2013); it jumps from 0 to 2 (1-p) / (2-p) lam at s = lam.
 
     >>> Schatten(p=0.5).prox(np.array([9.0, 1.0]), 1.0).round(3)
-    array([8.907, 0.   ])
+    array([8.909, 0.   ])
     """
 
     p: float = 0.5
@@ -157,7 +157,7 @@ def penalty_named(given: str | Penalty) -> Penalty:
     if not fields(kind):
         raise InputError(f"penalty '{name}' has no parameter, but '{parameter}' was given")
     try:
-        return kind(float(parameter))
+        return kind(**{fields(kind)[0].name: float(parameter)})
     except ValueError as error:
         if isinstance(error, InputError):
             raise

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from . import threads
+from . import lapack, threads
 from .penalties import Penalty
 
 PIECE = 1 << 16  # numbers in one thread's piece: fits the second-level cache together with its workspace
@@ -51,10 +51,10 @@ def energies(g: np.ndarray) -> np.ndarray:
 
     def work(s: slice) -> np.ndarray:
         part = flat[s]
-        return np.einsum("ij,ij->i", part.conj(), part).real
+        return np.real(np.einsum("ij,ij->i", part.conj(), part))
 
     piece = max(1, PIECE // max(1, flat.shape[1]))
-    return np.concatenate(threads.each(work, len(g), piece)) if len(g) else np.zeros(0, flat.real.dtype)
+    return np.concatenate(threads.each(work, len(g), piece)) if len(g) else np.zeros(0, np.real(flat).dtype)
 
 
 def shrink(g: np.ndarray, lam: float, penalty: Penalty, weights: np.ndarray | None = None) -> Shrunk:
@@ -93,20 +93,22 @@ def shrink(g: np.ndarray, lam: float, penalty: Penalty, weights: np.ndarray | No
 
 def _shrink_part(a: np.ndarray, lam: float, penalty: Penalty) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Shrink a few slices (m, n1, n2), n1 <= n2, in place; return penalty, envelope and rank of each."""
-    w, u = np.linalg.eigh(a @ _t(a))
+    m, n1, n2 = a.shape
+    gram = np.matmul(a, _t(a), out=threads.scratch("gram", (m, n1, n1), a.dtype))
+    w, b = lapack.eigh(gram)  # G G^H = B^H diag(s^2) B
     s = np.sqrt(np.maximum(w, 0))  # ascending, (m, n1)
-    safe = lam >= gram_safe(a.dtype) * s[:, -1]
-    if not safe.all():
-        if len(a) > 1:
-            parts = [_shrink_part(a[i : i + 1], lam, penalty) for i in range(len(a))]
-            return tuple(np.concatenate(p) for p in zip(*parts, strict=True))  # pyright: ignore
-        return _shrink_svd(a, lam, penalty)
+    if not (lam >= gram_safe(a.dtype) * s[:, -1]).all():
+        if len(a) == 1:
+            return _shrink_svd(a, lam, penalty)
+        parts = [_shrink_part(a[i : i + 1], lam, penalty) for i in range(len(a))]
+        return tuple(np.concatenate(p) for p in zip(*parts, strict=True))  # pyright: ignore[reportReturnType]
     x = penalty.prox(s, lam)
     ranks = (x > 0).sum(axis=1)
-    k = a.shape[1] - int(ranks.max(initial=0))
-    u = u[:, :, k:]
-    f = (x[:, k:] / np.maximum(s[:, k:], lam))[:, None, :]
-    a[...] = (u * f) @ (_t(u) @ a)
+    first = n1 - int(ranks.max(initial=0))  # the rows of B before it belong to values that vanish
+    b = b[:, first:]
+    c = np.matmul(b, a, out=threads.scratch("coefficients", (m, n1 - first, n2), a.dtype))
+    c *= (x[:, first:] / np.maximum(s[:, first:], lam))[:, :, None]
+    np.matmul(_t(b), c, out=a)
     return *_sums(s, x, lam, penalty), ranks
 
 
@@ -135,7 +137,7 @@ def singular_values(g: np.ndarray) -> np.ndarray:
     """
     piece = max(1, PIECE // max(1, g.shape[1] * g.shape[2]))
     parts = threads.each(lambda s: np.linalg.svd(g[s], compute_uv=False), len(g), piece)
-    return np.concatenate(parts) if parts else np.zeros((0, min(g.shape[1:])), g.real.dtype)
+    return np.concatenate(parts) if parts else np.zeros((0, min(g.shape[1:])), np.real(g).dtype)
 
 
 def spectral_norm(g: np.ndarray) -> float:

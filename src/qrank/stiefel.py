@@ -69,7 +69,7 @@ def printed_step(q: np.ndarray, p: np.ndarray, a: np.ndarray) -> float:
     if size == 0:
         return 0.0
     aq = a @ q
-    first, second = -np.vdot(p, aq), np.vdot(p, a @ aq)
+    first, second = -float(np.vdot(p, aq)), float(np.vdot(p, a @ aq))
     return float(min(0.99 * 2 / size, -first / second if second > 0 else 1 / size))
 
 

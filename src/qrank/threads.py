@@ -8,6 +8,8 @@ same way whichever thread takes it, so results do not depend on their number.
 
 from __future__ import annotations
 
+import math
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -16,6 +18,40 @@ from functools import cache
 import numpy as np
 import scipy.linalg.lapack  # noqa: F401  SciPy brings its own BLAS: loaded before the controller looks
 from threadpoolctl import ThreadpoolController
+
+
+class Workspace:
+    """Arrays that are used again and again: allocating them anew would cost a page fault for every 4 KB."""
+
+    def __init__(self) -> None:
+        self._buffers: dict[str, np.ndarray] = {}
+
+    def array(self, name: str, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+        """Return an uninitialised array; a call with the same name gives the same memory.
+
+        >>> work = Workspace()
+        >>> work.array("g", (2, 3), np.dtype(float)).shape
+        (2, 3)
+        """
+        size = math.prod(shape)
+        buffer = self._buffers.get(name)
+        if buffer is None or buffer.size < size or buffer.dtype != dtype:
+            buffer = self._buffers[name] = np.empty(size, dtype)
+        return buffer[:size].reshape(shape)
+
+
+_local = threading.local()
+
+
+def scratch(name: str, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    """Return an uninitialised array of this thread's own; the next call with the same name overwrites it.
+
+    >>> scratch("a", (2, 2), np.dtype(float)).shape
+    (2, 2)
+    """
+    if not hasattr(_local, "workspace"):
+        _local.workspace = Workspace()
+    return _local.workspace.array(name, shape, np.dtype(dtype))
 
 
 @cache

@@ -1,7 +1,7 @@
 """Transforms along the third mode: t -> T x_3 Q for fixed isometries and for any given Q.
 
-A transform maps a stack (n3, n1, n2) to a stack (r, n1, n2). Its columns are orthonormal, so that ``backward`` is both
-the adjoint and, on the span of Q, the inverse: **prox of g after Q is Q^T prox_g Q**, which is all that the methods use.
+A transform maps a stack (n3, n1, n2) to a stack (r, n1, n2). Its columns are orthonormal, so that ``backward`` is both the
+adjoint and, on the span of Q, the inverse: **prox of g after Q is Q^T prox_g Q**, which is all that the methods use.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ import scipy.sparse
 from . import threads
 from .errors import FileError, InputError, KindError, need
 from .tensor import Layout
+
+_fft: Any = scipy.fft  # its stubs know only the dispatching protocol
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -72,7 +74,8 @@ class Transform:
         """Draw Q as a picture, real part, one column a basis vector; needs matplotlib."""
         plt = need("matplotlib.pyplot", "report", "plotting a transform")
         ax = plt.subplots()[1] if ax is None else ax
-        q = self.matrix.real
+        assert ax is not None
+        q = np.real(self.matrix)
         limit = float(np.abs(q).max()) or 1.0
         ax.imshow(q, cmap="RdBu_r", vmin=-limit, vmax=limit, aspect="auto", interpolation="nearest")
         ax.set(xlabel="column of Q", ylabel="position along the third mode")
@@ -180,11 +183,11 @@ class Fourier(Transform):
 
     def forward(self, t: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         """Return the real-input FFT along the third mode."""
-        return scipy.fft.rfft(t, axis=0, norm="ortho", workers=threads.count())
+        return _fft.rfft(t, axis=0, norm="ortho", workers=threads.count())
 
     def backward(self, g: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         """Return the inverse FFT."""
-        return scipy.fft.irfft(g, n=self.n3, axis=0, norm="ortho", workers=threads.count(), overwrite_x=True)
+        return _fft.irfft(g, n=self.n3, axis=0, norm="ortho", workers=threads.count(), overwrite_x=True)
 
 
 @dataclass(frozen=True)
@@ -200,11 +203,11 @@ class Cosine(Transform):
 
     def forward(self, t: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         """Return the cosine transform along the third mode."""
-        return scipy.fft.dct(t, type=2, axis=0, norm="ortho", workers=threads.count())
+        return _fft.dct(t, type=2, axis=0, norm="ortho", workers=threads.count())
 
     def backward(self, g: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         """Return the inverse cosine transform."""
-        return scipy.fft.idct(g, type=2, axis=0, norm="ortho", workers=threads.count(), overwrite_x=True)
+        return _fft.idct(g, type=2, axis=0, norm="ortho", workers=threads.count(), overwrite_x=True)
 
 
 def daubechies(moments: int) -> np.ndarray:
@@ -213,7 +216,7 @@ def daubechies(moments: int) -> np.ndarray:
     >>> daubechies(2).round(4)
     array([ 0.483 ,  0.8365,  0.2241, -0.1294])
     """
-    # |h(w)|^2 = 2 (1 - y)^N P(y), y = sin^2(w/2): keep the roots z inside the unit circle, with y = (2 - z - 1/z) / 4.
+    # |h(w)|^2 = 2 (1 - y)^N P(y), y = sin^2(w/2): keep the roots z inside the unit circle, y = (2 - z - 1/z) / 4.
     p = np.polynomial.Polynomial([math.comb(moments - 1 + k, k) for k in range(moments)])
     h = np.ones(1)
     for y in p.roots() if moments > 1 else ():
@@ -228,8 +231,8 @@ def daubechies(moments: int) -> np.ndarray:
 def wavelet(n3: int, moments: int = 4, levels: int | None = None) -> Matrix:
     """Return the periodic orthonormal Daubechies wavelet transform of any length n3.
 
-    A band of odd length hands its last sample, untransformed, to the coarse band: still orthonormal. By default there are
-    as many levels as leave the coarse band at least as long as the filter.
+    A band of odd length hands its last sample, untransformed, to the coarse band: still orthonormal. By default there
+    are as many levels as leave the coarse band at least as long as the filter.
 
     >>> q = wavelet(11).matrix
     >>> bool(np.allclose(q.T @ q, np.eye(11)))
@@ -239,7 +242,7 @@ def wavelet(n3: int, moments: int = 4, levels: int | None = None) -> Matrix:
     high = low[::-1] * (-1.0) ** np.arange(len(low))
     if levels is None:
         levels = max(0, int(math.log2(n3 / len(low)))) if n3 >= len(low) else 0
-    q = scipy.sparse.eye_array(n3, format="csr")
+    q: Any = scipy.sparse.eye_array(n3, format="csr")
     band = n3
     for _ in range(levels):
         if band < 2:
@@ -254,7 +257,7 @@ def wavelet(n3: int, moments: int = 4, levels: int | None = None) -> Matrix:
                 values += taps.tolist()
         if odd:
             rows, columns, values = [*rows, half], [*columns, band - 1], [*values, 1.0]
-        level = scipy.sparse.coo_array((values, (rows, columns)), shape=(band, band)).tocsr()
+        level: Any = scipy.sparse.coo_array((values, (rows, columns)), shape=(band, band)).tocsr()
         q = scipy.sparse.block_diag([level, scipy.sparse.eye_array(n3 - band)], format="csr") @ q
         band = half + odd
     q = q.T.tocsr()

@@ -4,7 +4,7 @@ X_(i) has the fibres of mode i as columns: n_i rows, one column for each positio
 and factorisations neither the order of those columns nor a transposition matters, so an unfolding is taken here in the
 order and orientation that needs the least copying:
 
-* first mode: rows n_1, a view; * last mode: *columns* n_d, a view; * a mode between them: rows n_i, one transposing copy.
+first mode: rows n_1, a view; last mode: *columns* n_d, a view; a mode between them: rows n_i, one transposing copy.
 """
 
 from __future__ import annotations

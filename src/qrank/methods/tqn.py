@@ -195,7 +195,7 @@ class VMTQN(Learning):
 
     def learner(self, problem: Problem, rng: np.random.Generator) -> Learner:
         """Return variance maximisation."""
-        return MaximalVariance(check_r(self.r, problem.layout))
+        return MaximalVariance(check_r(self.r, problem.layout), lasting=self.update_every > 1)
 
     def learned(self, problem: Problem, state: State) -> Transform | None:
         """Return PCA(X, 3, r) of the last X: during the run only the columns that survive the threshold are made."""
