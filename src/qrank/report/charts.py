@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -96,12 +96,21 @@ def thin(values: np.ndarray, most: int = MOST_POINTS) -> np.ndarray:
 
 
 def _log_scale(ax: Axes) -> None:
-    """Make y logarithmic, its powers of ten written as plain text."""
+    """Make y logarithmic where it spans enough for that, its numbers written as plain text."""
     ax.set_yscale("log")
     low, high = ax.get_ylim()
-    if np.log10(high / low) > 1.5:
+    if high < 4 * low:
+        ax.set_yscale("linear")
+    elif high < 50 * low:
+        ax.yaxis.set_major_formatter(lambda y, _: f"{y:g}")
+        ax.yaxis.set_minor_formatter(lambda y, _: f"{y:g}" if f"{y:e}"[0] in "235" else "")
+    else:
         ax.yaxis.set_major_formatter(lambda y, _: "10" + str(round(np.log10(y))).translate(RAISED))
         ax.yaxis.set_minor_formatter(lambda y, _: "")
+
+
+def _whole(ax: Axes, which: Literal["x", "both"]) -> None:
+    ax.locator_params(which, integer=True)
 
 
 def _lines(ax: Axes, x: Any, curves: dict[str, Any], log: bool) -> None:
@@ -147,6 +156,8 @@ def convergence(history: list[Record]) -> list[tuple[Chart, Chart]]:
         def paint(ax: Axes) -> None:
             _lines(ax, clocks[clock], curves, log)
             ax.set(xlabel=clock)
+            if clock == "step":
+                _whole(ax, "x")
 
         return Chart(title, note, draw(f"{title.split()[0].lower()}-{clock}", paint))
 
@@ -186,10 +197,12 @@ def ranks(counts: np.ndarray, most: int) -> Chart:
     """Return the rank of every slice of the transformed array."""
 
     def paint(ax: Axes) -> None:
-        at = np.arange(len(counts)) if len(counts) <= 600 else np.linspace(0, len(counts) - 1, 600).round().astype(int)
-        ax.fill_between(at + 1, counts[at], step="mid", color=SERIES[0], alpha=0.25, linewidth=0)
-        ax.step(at + 1, counts[at], where="mid", color=SERIES[0])
+        shown = counts[np.linspace(0, len(counts) - 1, min(len(counts), 600)).round().astype(int)]
+        edges = np.linspace(0.5, len(counts) + 0.5, len(shown) + 1)
+        ax.stairs(shown, edges, fill=True, color=SERIES[0], alpha=0.25)
+        ax.stairs(shown, edges, color=SERIES[0])
         ax.set(xlabel="slice of the transformed array", ylabel="rank", ylim=(0, None))
+        _whole(ax, "x")
 
     note = f"Q-singular values above 1/1000 of the largest; a slice has at most {most}"
     return Chart("Rank of each slice", note, draw("ranks", paint))
@@ -205,6 +218,7 @@ def picture_of(transform: Transform) -> Chart:
         extent = (0.5, transform.matrix.shape[1] + 0.5, transform.matrix.shape[0] + 0.5, 0.5)
         image = ax.imshow(q, "RdBu_r", vmin=-limit, vmax=limit, aspect="auto", interpolation="nearest", extent=extent)
         ax.grid(False)
+        _whole(ax, "both")
         ax.set(xlabel="column of Q", ylabel="place along the third mode")
         ax.figure.colorbar(image, ax=ax).outline.set_visible(False)  # pyright: ignore
 

@@ -48,12 +48,12 @@ class Scene:
 
     @cached_property
     def worst(self) -> float:
-        """The error drawn lightest: what 0.5 % of the missing entries exceed."""
+        """The error drawn lightest: what 2 % of the missing entries exceed."""
         if self.truth is None or self.known.all():
             return 1.0
         miss = np.abs(self.x[~self.known] - self.truth[~self.known])
         miss = miss[np.isfinite(miss)]
-        return float(np.quantile(miss[:: max(1, miss.size // 1_000_000)], 0.995)) or 1.0 if miss.size else 1.0
+        return float(np.quantile(miss[:: max(1, miss.size // 1_000_000)], 0.98)) or 1.0 if miss.size else 1.0
 
     def pixels(self, part: np.ndarray) -> np.ndarray:
         """Return a slice as bytes: grey or colour for a picture, by the colour map for a heat map."""
