@@ -136,11 +136,14 @@ class ManifoldDescent:
     P = T_(3)^T (G - prox(G))_(3) / lam: the prox that the X-update needs anyway.
 
     With r < n3 a free Q would run away into the small singular directions, so Q = V R with V = PCA(T, 3, r) and R an
-    orthogonal r x r matrix, which is what is optimised. The start is the better of the last Q and V itself.
+    orthogonal r x r matrix, which is what is optimised. It starts from R = I, that is from PCA(T, 3, r), in every update;
+    ``go_on`` starts from the last Q instead wherever f is lower there, which minimises f further but completes worse:
+    early on, T is mostly zeros, and the Q that fits it best is not the one that fits the data.
     """
 
     r: int
     steps: int
+    go_on: bool = False
     printed: bool = False
 
     def __call__(
@@ -166,7 +169,7 @@ class ManifoldDescent:
 
         rotation = np.eye(self.r, dtype=t.dtype)
         start = value(rotation)
-        if previous is not None:
+        if self.go_on and previous is not None:
             last = nearest_orthogonal(v.T @ previous.transform.matrix.astype(t.dtype, copy=False))
             if (at_last := value(last))[0] < start[0]:
                 rotation, start = last, at_last

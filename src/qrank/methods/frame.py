@@ -9,9 +9,9 @@
   C. Lu, X. Peng, Y. Wei. Low-Rank Tensor Completion With a New Tensor Nuclear Norm Induced by Invertible Linear
   Transforms. CVPR, 2019.
 
-In both, the prox of the norm is not L^T prox L. So L X is given a name of its own, G = L X, and the ADMM is run on that.
-The X-update is a gradient step on ||L X - G + D||_F^2 / 2 with the step 1/tau, tau = ||L||_2^2 (linearised ADMM); for an
-isometry tau = 1, the step arrives at W^T (G - D), and that is the exact minimiser, as in the paper.
+In both, the prox of the norm is not L^T prox L. So L X is given a name of its own, G = L X, and the ADMM is run on
+that. The X-update is a gradient step on ||L X - G + D||_F^2 / 2 of length 1/tau, tau = ||L||_2^2 (linearised ADMM); for
+an isometry tau = 1, the step arrives at W^T (G - D), and that is the exact minimiser, as in the paper.
 
 | symbol | here | |
 |---|---|---|
@@ -60,6 +60,7 @@ class State(NamedTuple):
 class Analysis(Method):
     """The linearised ADMM on G = L X; what L is, the methods say."""
 
+    tol: float = 1e-4
     rho: float = 1.1
     mu0: float | None = None  # None: from the data
     mu_max: float = 1e10
@@ -151,10 +152,11 @@ class TNNLinear(Analysis):
 
     name: ClassVar[str] = "tnn-linear"
     about: ClassVar[str] = (
-        "tensor nuclear norm with any invertible matrix that you give (q: n3 x n3; Lu, Peng, Wei 2019)"
+        "tensor nuclear norm with an invertible matrix that you give (q: n3 x n3; Lu, Peng, Wei 2019)"
     )
 
     q: Any = None
+    rho: float = 1.05  # linearised steps are shorter, so mu grows more slowly
 
     def transform(self, n3: int) -> tuple[Transform, float]:
         """Return q, as it is given, and its squared spectral norm; or say why it will not do."""

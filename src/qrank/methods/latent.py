@@ -4,7 +4,7 @@ R. Tomioka, T. Suzuki. Convex Tensor Decomposition via Structured Schatten Norm 
 
     min  sum_k gamma_k ||X_k(k)||_*    s.t.  P_Omega(sum_k X_k) = P_Omega(Y),        the answer is X = sum_k X_k
 
-by the ADMM on the dual problem, in which A is the multiplier of the constraint, V_k its copies and X_k their multipliers:
+by the ADMM on the dual problem: A the multiplier of the constraint, V_k its copies, and X_k in turn their multipliers
 
     max  <A, Y>    s.t.  A = 0 off Omega,   A = V_k,   ||V_k(k)||_op <= gamma_k,   k = 1, …, d
 
@@ -26,6 +26,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from ..errors import InputError
 from ..problem import Problem
 from ..solve import Step
 from ..unfoldings import check_weights, shrink_unfolding, spectral_norm, weights_of
@@ -52,6 +53,7 @@ class Latent(Method):
     name: ClassVar[str] = "latent"
     about: ClassVar[str] = "latent trace norm: a sum of arrays, each of low rank in one mode (Tomioka, Suzuki 2013)"
 
+    tol: float = 1e-4
     gamma: Sequence[float] | None = None  # weights of the unfoldings, one for each axis; None: equal
     eta0: float | None = None  # None: from the data
     rho: float = 1.05  # eta shrinks by it a step; 1: fixed
@@ -60,6 +62,8 @@ class Latent(Method):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_weights("gamma", self.gamma)
+        if self.gamma is not None and not np.all(np.asarray(self.gamma) > 0):
+            raise InputError(f"gamma must be above 0 for every axis, not {self.gamma!r}: a part of weight 0 takes all")
         check_number("rho", self.rho, at_least=1)
         check_number("eta_min", self.eta_min, above=0)
         if self.eta0 is not None:
@@ -69,8 +73,6 @@ class Latent(Method):
         """Start from X_k = 0 and A = Y."""
         layout = problem.layout
         gamma = weights_of("gamma", self.gamma, layout.rest + layout.slice_axes) * problem.y.ndim  # 1 each if equal
-        if (gamma == 0).any():  # a part that costs nothing would take everything
-            gamma = np.where(gamma == 0, np.inf, gamma)
         if self.eta0 is not None:
             eta = self.eta0 / problem.scale
         else:
@@ -89,7 +91,7 @@ class Latent(Method):
             spread += t
             x += part
             parts[k] = part
-            value += gamma[k] * shrunk.value if shrunk.value else 0.0
+            value += gamma[k] * shrunk.value
             ranks.append(int(shrunk.ranks[0]))
         spread += problem.y
         spread -= x

@@ -10,13 +10,16 @@ HaLRTC solves it by the ADMM on M_i = X, with a multiplier for each unfolding. S
 
 and descends by blocks M_1, …, M_d, X. Its answer depends on beta: small ones blur, and (SNN) is the limit of large
 ones, which block descent from a cold start takes for ever to reach. So beta starts at the data's own scale and grows by
-``rho`` a step; ``beta0=…, rho=1`` is the original with a fixed beta.
+``rho`` a step; ``beta0=…, rho=1`` is the original with a fixed beta. A round of block descent is a gradient step in X
+on (relaxed) with the M_i minimised out, a smooth function; ``accelerate`` extrapolates X between rounds as Nesterov
+does, and as the authors do for the same norm in FaLRTC.
 
 | symbol | here | |
 |---|---|---|
 | T, Omega | ``problem.y``, ``problem.observed`` | the known values and where they are |
 | alpha_i | ``alpha`` | weights of the unfoldings, sum 1; one for each axis of the array |
 | beta (SiLRTC), rho (HaLRTC's paper) | ``beta``, ``mu`` | weight of the coupling; thresholds are alpha_i / beta |
+| X, extrapolated | ``w`` | |
 | M_i | ``m`` | the copy of X whose i-th unfolding is shrunk |
 | Y_i | ``u[i]`` = Y_i / mu | multiplier of M_i = X, divided by mu |
 """
@@ -45,7 +48,7 @@ def mode_weights(alpha: Any, problem: Problem) -> np.ndarray:
 
 
 def first_coupling(problem: Problem, alpha: np.ndarray, start: float = START) -> float:
-    """Return the beta whose thresholds alpha_i / beta reach ``start`` of the largest singular value in one unfolding."""
+    """Return the least beta for which a threshold alpha_i / beta is ``start`` of a largest singular value."""
     ratios = [spectral_norm(problem.y, i) / a for i, a in enumerate(alpha) if a > 0]
     return 1 / (start * (max(ratios) or 1.0))
 
@@ -59,6 +62,8 @@ class SiLRTCState(NamedTuple):
     """What a step hands to the next."""
 
     x: np.ndarray
+    w: np.ndarray  # X, extrapolated: where the next M_i are taken
+    t: float  # of Nesterov's sequence
     beta: float
     alpha: np.ndarray  # never changes
 
@@ -70,10 +75,12 @@ class SiLRTC(Method):
     name: ClassVar[str] = "silrtc"
     about: ClassVar[str] = "sum of nuclear norms of all unfoldings, by block coordinate descent (Liu et al. 2013)"
 
+    tol: float = 1e-4
     alpha: Sequence[float] | None = None  # weights of the unfoldings, one for each axis; None: equal
     beta0: float | None = None  # None: from the data
-    rho: float = 1.05  # growth of beta a step; 1: fixed
+    rho: float = 1.1  # growth of beta a step; 1: fixed
     beta_max: float = 1e10
+    accelerate: bool = True  # extrapolate X between steps
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -87,33 +94,40 @@ class SiLRTC(Method):
         """Start from X = T, zero where missing."""
         alpha = mode_weights(self.alpha, problem)
         beta = first_coupling(problem, alpha) if self.beta0 is None else self.beta0 * problem.scale
-        return SiLRTCState(problem.y.copy(), beta, alpha)
+        return SiLRTCState(problem.y.copy(), problem.y.copy(), 1.0, beta, alpha)
 
     def step(self, problem: Problem, state: SiLRTCState) -> tuple[SiLRTCState, Step]:
         """Run one round of block coordinate descent (Algorithm 1 of the paper)."""
-        x, beta, alpha = state
-        total, gaps, value, ranks = np.zeros_like(x), [0.0], 0.0, []
-        for i in np.flatnonzero(alpha):
-            m, shrunk = shrink_unfolding(x.copy(), i, alpha[i] / beta)  # (18) M_i-update
+        x_old, w, t, beta, alpha = state
+        x, gaps, value, ranks = np.zeros_like(w), [], 0.0, []
+        modes = [i for i, a in enumerate(alpha) if a > 0]
+        for i in modes:
+            m, shrunk = shrink_unfolding(w.copy(), i, alpha[i] / beta)  # M_i-update: D_{alpha_i / beta}(X_(i))
             value += alpha[i] * shrunk.value
             ranks.append(int(shrunk.ranks[0]))
-            total += m
-            m -= x
+            x += m
+            m -= w
             gaps.append(norm(m))
-        total /= len(ranks)  # (17) X-update: the mean of the M_i off Omega, T on Omega
-        np.copyto(total, problem.y, where=problem.observed)
-        x -= total
+        x /= len(modes)  # X-update: the mean of the M_i off Omega, T on Omega
+        np.copyto(x, problem.y, where=problem.observed)
+        w -= x
+        x_old -= x
+        back = float(np.vdot(w, x_old)) < 0  # the extrapolation went against the descent: start it anew
+        t_next = (1 + math.sqrt(1 + 4 * t * t)) / 2 if self.accelerate and not back else 1.0
+        np.multiply(x_old, (1 - t) / t_next if t_next > 1 else 0.0, out=w)  # next W = X + (t - 1)/t' (X - X_old)
+        w += x
         beta_next = min(self.rho * beta, self.beta_max * problem.scale)
+        change = norm(x_old) / (problem.norm or 1.0)
         step = Step(
             objective=value + beta / 2 * math.fsum(gap * gap for gap in gaps),
             primal=0.0 if self.rho == 1 else max(gaps) / (problem.norm or 1.0),  # a fixed beta asks for no M_i = X
-            dual=norm(x) / (problem.norm or 1.0),
-            change=norm(x) / (problem.norm or 1.0),
+            dual=change,
+            change=change,
             mu=beta,
             rank=sum(ranks),
             slices=sum(r > 0 for r in ranks),
         )
-        return SiLRTCState(total, beta_next, alpha), step
+        return SiLRTCState(x, w, t_next, beta_next, alpha), step
 
     def answer(self, state: SiLRTCState) -> np.ndarray:
         """Return X."""
@@ -136,6 +150,7 @@ class HaLRTC(Method):
     name: ClassVar[str] = "halrtc"
     about: ClassVar[str] = "sum of nuclear norms of all unfoldings, by the ADMM (Liu et al. 2013)"
 
+    tol: float = 1e-4
     alpha: Sequence[float] | None = None  # weights of the unfoldings, one for each axis; None: equal
     mu0: float | None = None  # None: from the data
     rho: float = 1.05  # growth of mu a step
@@ -153,14 +168,14 @@ class HaLRTC(Method):
         """Start from X = T, zero where missing, and Y_i = 0."""
         alpha = mode_weights(self.alpha, problem)
         mu = first_coupling(problem, alpha) if self.mu0 is None else self.mu0 * problem.scale
-        return HaLRTCState(problem.y.copy(), [np.zeros_like(problem.y) for _ in np.flatnonzero(alpha)], mu, alpha)
+        return HaLRTCState(problem.y.copy(), [np.zeros_like(problem.y) for a in alpha if a > 0], mu, alpha)
 
     def step(self, problem: Problem, state: HaLRTCState) -> tuple[HaLRTCState, Step]:
         """Run one iteration of the ADMM (Algorithm 4 of the paper)."""
         x, u, mu, alpha = state
         mu_next = min(self.rho * mu, self.mu_max * problem.scale)
         total, value, ranks, held = np.zeros_like(x), 0.0, [], []
-        for i, ui in zip(np.flatnonzero(alpha), u, strict=True):
+        for i, ui in zip([i for i, a in enumerate(alpha) if a > 0], u, strict=True):
             m, shrunk = shrink_unfolding(x + ui, i, alpha[i] / mu)  # M_i-update
             value += alpha[i] * shrunk.value
             ranks.append(int(shrunk.ranks[0]))

@@ -1,12 +1,12 @@
 """TMac: completion by factorising all unfoldings in parallel.
 
-Y. Xu, R. Hao, W. Yin, Z. Su. Parallel Matrix Factorization for Low-Rank Tensor Completion. Inverse Problems and Imaging,
-2015.
+Y. Xu, R. Hao, W. Yin, Z. Su. Parallel Matrix Factorization for Low-Rank Tensor Completion. Inverse Problems and
+Imaging, 2015.
 
-    min  sum_n alpha_n / 2 ||X_n Y_n - Z_(n)||_F^2    s.t.  P_Omega(Z) = P_Omega(M),    X_n of n_n x r_n, Y_n of r_n x rest
+    min  sum_n alpha_n / 2 ||X_n Y_n - Z_(n)||_F^2    s.t.  P_Omega(Z) = P_Omega(M),    X_n: n_n x r_n, Y_n: r_n x rest
 
-by alternating least squares in X_1, Y_1, …, X_d, Y_d, Z. Only the product X_n Y_n matters, and it depends on the span of
-X_n alone: here X_n has orthonormal columns, so that (X_n^T X_n)^+ is not needed.
+by alternating least squares in X_1, Y_1, …, X_d, Y_d, Z. Only the product X_n Y_n matters, and it depends on the span
+of X_n alone: here X_n has orthonormal columns, so that (X_n^T X_n)^+ is not needed.
 
 | symbol | here | |
 |---|---|---|
@@ -66,14 +66,17 @@ class TMac(Method):
     name: ClassVar[str] = "tmac"
     about: ClassVar[str] = "parallel matrix factorisation of all unfoldings with adaptive ranks (Xu et al. 2015)"
 
+    tol: float = 1e-4
     strategy: str = "increase"  # or "decrease", "fixed"
     rank: int | Sequence[int] | None = None  # first ranks; None: rank_min to increase, else rank_max
     rank_min: int | Sequence[int] = 1
     rank_max: int | Sequence[int] | None = None  # None: from the number of observed entries
-    rank_step: int | Sequence[int] = 1
-    freedom: float = 0.5
+    rank_step: int | Sequence[int] | None = None  # None: a twentieth of rank_max, at least 1
+    freedom: float = 0.7
     alpha: Sequence[float] | None = None  # first weights of the unfoldings, one for each axis; None: equal
-    adaptive: bool = True  # weights follow the fits
+    adaptive: bool | None = (
+        None  # weights follow the fits; None: unless ranks decrease, where the worst overfit would win
+    )
     stall: float = 1e-2
     gap: float = 10.0
 
@@ -112,7 +115,8 @@ class TMac(Method):
         """Run one round of alternating least squares (Algorithm 1 of the paper)."""
         z, factors, alpha, fits_old, cut, rng, low, high = state
         z_new, fits, d = np.zeros_like(z), np.zeros(z.ndim), z.ndim
-        for n in np.flatnonzero(alpha):
+        modes = [n for n in range(d) if alpha[n] > 0]
+        for n in modes:
             zn = matrix(z, n)
             zn = zn.T if n == d - 1 else zn
             basis, _ = np.linalg.qr(zn @ factors[n].T)  # (5a) X_n = Z_(n) Y_n^T, orthonormalised
@@ -126,19 +130,21 @@ class TMac(Method):
             factors[n] = yn
         np.copyto(z_new, problem.y, where=problem.observed)  # (5c) Z-update
         if self.strategy == "increase":
-            for n in np.flatnonzero(alpha):
+            steps = _each("rank_step", self.rank_step or 1, problem.layout.rest + problem.layout.slice_axes)
+            for n in modes:
                 if len(factors[n]) < high[n] and abs(fits_old[n] - fits[n]) <= self.stall * fits_old[n]:
-                    more = min(_each("rank_step", self.rank_step, range(d))[n], high[n] - len(factors[n]))
+                    more = min(
+                        (max(1, high[n] // 20) if self.rank_step is None else steps[n]), high[n] - len(factors[n])
+                    )
                     factors[n] = _increased(factors[n], more, rng)
-        if self.adaptive:
+        if self.adaptive or (self.adaptive is None and self.strategy != "decrease"):
             alpha = _adapted(alpha, fits, problem.norm)  # (3.1) weights follow the fits
         z -= z_new
-        weights = alpha / alpha.sum()
-        ranks = [len(factors[n]) for n in np.flatnonzero(alpha)]
+        ranks = [len(factors[n]) for n in modes]
         step = Step(
-            objective=float(weights @ fits**2) / 2,
+            objective=float(alpha @ fits**2) / 2,
             primal=0.0,  # Z = M on Omega by construction
-            dual=float(weights @ fits) / (problem.norm or 1.0),
+            dual=float(alpha @ fits) / (problem.norm or 1.0),
             change=norm(z) / (problem.norm or 1.0),
             mu=1.0,
             rank=sum(ranks),
@@ -181,13 +187,13 @@ def _each(name: str, given: Any, axes: Sequence[int]) -> list[int]:
 
 
 def _increased(yn: np.ndarray, more: int, rng: np.random.Generator) -> np.ndarray:
-    """Return Y_n with rows added: random, orthogonal to its own, and as long as the shortest of them."""
+    """Return an orthonormal basis of the rows of Y_n and as many random ones more."""
     q, _ = np.linalg.qr(np.concatenate([yn, rng.standard_normal((more, yn.shape[1])).astype(yn.dtype)]).T)
     return np.ascontiguousarray(q.T)
 
 
 def _adapted(alpha: np.ndarray, fits: np.ndarray, scale: float) -> np.ndarray:
     """Return weights inversely proportional to the squared fits."""
-    tiny = np.finfo(fits.dtype).eps * scale
+    tiny = np.finfo(fits.dtype).eps * (scale or 1.0)
     weights = np.where(alpha > 0, 1 / np.maximum(fits, tiny) ** 2, 0.0)
     return weights / weights.sum()

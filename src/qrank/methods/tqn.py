@@ -69,7 +69,7 @@ class TQN(Method):
     name: ClassVar[str] = "tqn"
     about: ClassVar[str] = "Q-nuclear norm with a transform that you give (q: n3 x r, orthonormal columns)"
 
-    rho: float = 1.1
+    rho: float = 1.2
     mu0: float | None = None  # None: from the data
     mu_max: float = 1e10
     penalty: str | Penalty = "nuclear"
@@ -212,18 +212,22 @@ class MOTQN(Learning):
         "learned transform of least norm: Cayley descent of the Q-nuclear norm on the Stiefel manifold"
     )
 
-    descents: int = 3  # Cayley steps in one Q-update
+    descents: int = 1  # Cayley steps in one Q-update
+    start: str = "pca"  # where a Q-update starts: "pca", at PCA(T, 3, r), or "last", at the last Q where f is lower
     step_size: str = "backtracking"  # or "printed": the paper's, which overshoots
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_number("descents", self.descents, at_least=1, whole=True)
+        if self.start not in ("pca", "last"):
+            raise InputError(f"start must be 'pca' or 'last', not {self.start!r}")
         if self.step_size not in ("backtracking", "printed"):
             raise InputError(f"step_size must be 'backtracking' or 'printed', not {self.step_size!r}")
 
     def learner(self, problem: Problem, rng: np.random.Generator) -> Learner:
         """Return manifold descent."""
-        return ManifoldDescent(check_r(self.r, problem.layout), self.descents, self.step_size == "printed")
+        r = check_r(self.r, problem.layout)
+        return ManifoldDescent(r, self.descents, go_on=self.start == "last", printed=self.step_size == "printed")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -1,0 +1,250 @@
+"""SiLRTC, HaLRTC, TMac, latent trace norm, framelet TNN and tnn-linear: recovery, equivariance, orders, options."""
+
+import numpy as np
+import pytest
+
+import qrank
+from qrank.errors import InputError, KindError
+from qrank.framelets import Framelet, bspline_filters
+from qrank.methods import METHODS
+from qrank.solve import Status
+from qrank.unfoldings import array, matrix, shrink_unfolding, spectral_norm
+
+limited = pytest.mark.filterwarnings("ignore::qrank.errors.ConvergenceWarning")  # the step limit is on purpose
+
+NAMES = ["silrtc", "halrtc", "tmac", "latent", "f-tnn", "tnn-linear"]
+
+
+def tucker(shape, ranks, rng):
+    """An array of exactly these ranks of its unfoldings."""
+    x = rng.standard_normal(ranks)
+    for i, (n, r) in enumerate(zip(shape, ranks, strict=True)):
+        x = np.moveaxis(np.tensordot(rng.standard_normal((n, r)), x, (1, i)), 0, i)
+    return x
+
+
+def options(name, n3=8):
+    """What a method cannot do without."""
+    return {"q": np.eye(n3) + np.diag(np.full(n3 - 1, 0.3), 1)} if name == "tnn-linear" else {}
+
+
+def error(x, truth):
+    return np.linalg.norm(x - truth) / np.linalg.norm(truth)
+
+
+# ---------------------------------------------------------------- exact recovery, where the method's own paper has it
+
+
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("silrtc", {}),
+        ("halrtc", {}),
+        ("tmac", {}),
+        ("tmac", {"strategy": "decrease", "rank": 3, "rank_min": 2, "gap": 3, "max_steps": 1000}),
+        ("tmac", {"strategy": "fixed", "rank": 2}),
+        ("tmac", {"adaptive": False, "rank_max": [2, 2, 2]}),
+    ],
+)
+def test_recovers_low_multilinear_rank(name, given):
+    rng = np.random.default_rng(0)
+    x = tucker((25, 25, 25), (2, 2, 2), rng)
+    observed = rng.random(x.shape) < 0.6
+    result = qrank.complete(x, observed, method=name, rng=0, tol=1e-8, **given)
+    assert result.status is Status.CONVERGED
+    assert error(result.x, x) < 1e-6
+
+
+def test_latent_recovers_an_array_of_low_rank_in_one_mode_only():
+    rng = np.random.default_rng(0)
+    x = tucker((25, 25, 25), (2, 25, 25), rng)
+    observed = rng.random(x.shape) < 0.7
+    assert error(qrank.complete(x, observed, method="latent", tol=1e-8).x, x) < 1e-6
+    assert error(qrank.complete(x, observed, method="halrtc", tol=1e-8).x, x) > 1e-2  # the sum of norms does not
+
+
+def test_f_tnn_recovers_a_smooth_low_rank_film():
+    rng = np.random.default_rng(0)
+    still = rng.standard_normal((20, 2)) @ rng.standard_normal((2, 20))
+    fading = rng.standard_normal((20, 1)) @ rng.standard_normal((1, 20))
+    x = still[:, :, None] + np.linspace(0, 1, 12) * fading[:, :, None]
+    observed = rng.random(x.shape) < 0.6
+    for filters, levels in (("cubic", 1), ("linear", 2)):
+        result = qrank.complete(x, observed, method="f-tnn", tol=1e-8, filters=filters, levels=levels)
+        assert error(result.x, x) < 1e-6
+        assert isinstance(result.transform, Framelet)
+
+
+def test_tnn_linear_recovers_slices_of_low_rank_under_an_oblique_matrix():
+    rng = np.random.default_rng(0)
+    slices = np.stack([rng.standard_normal((20, 2)) @ rng.standard_normal((2, 20)) for _ in range(8)], axis=2)
+    q = rng.standard_normal((8, 8)) + 3 * np.eye(8)
+    x = slices @ np.linalg.inv(q)
+    observed = rng.random(x.shape) < 0.7
+    result = qrank.complete(x, observed, method="tnn-linear", q=q, tol=1e-8, max_steps=2000)
+    assert error(result.x, x) < 1e-6
+    np.testing.assert_allclose(result.transform.apply(x), slices, atol=1e-10)
+
+
+def test_tnn_linear_with_an_orthogonal_matrix_is_tqn():
+    rng = np.random.default_rng(3)
+    x = rng.standard_normal((7, 9, 5)).cumsum(axis=2)
+    observed = rng.random(x.shape) < 0.6
+    q = np.linalg.qr(rng.standard_normal((5, 5)))[0]
+    both = [
+        qrank.complete(x, observed, method=m, q=q, tol=1e-9, rho=1.02, max_steps=3000) for m in ("tqn", "tnn-linear")
+    ]
+    np.testing.assert_allclose(both[0].x, both[1].x, atol=1e-6)
+
+
+# ---------------------------------------------------------------- what holds for all of them
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("shape", [(12, 10), (9, 8, 8), (6, 5, 4, 2)])
+def test_any_order_keeps_known_entries_and_the_input(name, shape):
+    rng = np.random.default_rng(1)
+    x = tucker(shape, (2,) * len(shape), rng)
+    y = np.where(rng.random(shape) < 0.8, x, np.nan)
+    before = y.copy()
+    n3 = int(np.prod(shape[2:]))
+    result = qrank.complete(y, method=name, rng=0, **options(name, n3))
+    known = ~np.isnan(y)
+    assert (result.x[known] == y[known]).all()
+    assert np.isfinite(result.x).all()
+    np.testing.assert_array_equal(y, before)
+    assert error(result.x, x) < 0.9 * error(np.nan_to_num(y), x)  # better than zeros
+    assert len(result.history) == result.history[-1].step
+
+
+@limited
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("factor", [1e-7, 300.0])
+def test_scale_equivariance(name, factor):
+    rng = np.random.default_rng(2)
+    x = tucker((9, 10, 8), (2, 2, 3), rng)
+    observed = rng.random(x.shape) < 0.7
+    one = qrank.complete(x, observed, method=name, rng=0, max_steps=60, tol=1e-12, **options(name))
+    other = qrank.complete(factor * x, observed, method=name, rng=0, max_steps=60, tol=1e-12, **options(name))
+    np.testing.assert_allclose(other.x, factor * one.x, rtol=0, atol=1e-8 * factor * np.abs(x).max())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_float32_stays_float32_and_near_float64(name):
+    rng = np.random.default_rng(2)
+    x = tucker((15, 14, 8), (2, 2, 2), rng)
+    observed = rng.random(x.shape) < 0.7
+    single = qrank.complete(x.astype(np.float32), observed, method=name, rng=0, tol=1e-4, **options(name))
+    double = qrank.complete(x, observed, method=name, rng=0, tol=1e-4, **options(name))
+    assert single.x.dtype == np.float32
+    assert error(single.x, double.x) < 2e-3
+
+
+@limited
+@pytest.mark.parametrize("name", ["silrtc", "halrtc", "tmac", "latent"])
+def test_methods_of_all_unfoldings_do_not_depend_on_the_slice_axes(name):
+    rng = np.random.default_rng(5)
+    x = tucker((8, 9, 7), (2, 2, 2), rng)
+    observed = rng.random(x.shape) < 0.7
+    given = {"tmac": {"max_steps": 400}}.get(name, {"max_steps": 40})
+    weights = {"latent": "gamma"}.get(name, "alpha")
+    results = [
+        qrank.complete(x, observed, method=name, rng=0, slice_axes=axes, tol=1e-10, **{weights: [1, 2, 3]}, **given)
+        for axes in ((0, 1), (2, 0))
+    ]
+    assert error(results[0].x, results[1].x) < 1e-6
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_misspelt_option_names_the_nearest(name):
+    with pytest.raises(InputError, match=rf"method '{name}' has no option 'max_step': did you mean 'max_steps'\?"):
+        METHODS[name].configured(max_step=3)
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "kind", "message"),
+    [
+        ("silrtc", {"alpha": [1, -1, 1]}, InputError, "at least 0"),
+        ("silrtc", {"alpha": "abc"}, KindError, "a list of one weight for each axis"),
+        ("halrtc", {"alpha": [1, 1]}, InputError, "has 2 weights, but the array has 3 axes"),
+        ("halrtc", {"rho": 0.9}, InputError, "rho must be at least 1"),
+        ("latent", {"eta0": 0}, InputError, "eta0 must be above 0"),
+        ("tmac", {"strategy": "grow"}, InputError, "increase, decrease, fixed"),
+        ("tmac", {"rank_max": [3, 3]}, InputError, "rank_max has 2 numbers, but the array has 3 axes"),
+        ("tmac", {"rank": 0}, InputError, "rank must be at least 1"),
+        ("f-tnn", {"filters": "quartic"}, InputError, "linear, cubic"),
+        ("f-tnn", {"levels": 0}, InputError, "levels must be at least 1"),
+        ("tnn-linear", {}, InputError, "needs the option 'q'"),
+        ("tnn-linear", {"q": np.eye(3)}, InputError, r"must have shape \(4, 4\)"),
+        ("tnn-linear", {"q": np.ones((4, 4))}, InputError, "must be invertible"),
+    ],
+)
+def test_wrong_options_are_one_sentence(name, given, kind, message):
+    y = np.where(np.random.default_rng(0).random((4, 4, 4)) < 0.5, 1.0, np.nan)
+    with pytest.raises(kind, match=message) as caught:
+        qrank.complete(y, method=name, **given)
+    assert "\n" not in str(caught.value)
+
+
+# ---------------------------------------------------------------- TMac's own
+
+
+def test_tmac_raises_ranks_to_the_truth_and_no_further_than_asked():
+    rng = np.random.default_rng(7)
+    x = tucker((20, 20, 20), (3, 3, 3), rng)
+    observed = rng.random(x.shape) < 0.5
+    result = qrank.complete(x, observed, method="tmac", rng=0, rank_max=3, tol=1e-8)
+    assert result.history[0].rank == 3  # one each
+    assert result.history[-1].rank == 9
+    assert error(result.x, x) < 1e-6
+
+
+def test_tmac_cuts_ranks_at_the_gap():
+    rng = np.random.default_rng(7)
+    x = tucker((20, 20, 20), (3, 3, 3), rng)
+    observed = rng.random(x.shape) < 0.6
+    result = qrank.complete(x, observed, method="tmac", rng=0, strategy="decrease", rank=4, rank_min=2, gap=6, tol=1e-8)
+    assert result.history[0].rank == 12
+    assert result.history[-1].rank == 9
+    assert error(result.x, x) < 1e-6
+
+
+# ---------------------------------------------------------------- framelets and unfoldings
+
+
+@pytest.mark.parametrize("filters", ["linear", "cubic"])
+@pytest.mark.parametrize(("n3", "levels"), [(1, 1), (2, 2), (5, 3), (12, 1), (33, 2)])
+def test_framelets_are_a_tight_frame(filters, n3, levels):
+    w = Framelet(n3, filters, levels)
+    rng = np.random.default_rng(0)
+    t, g = rng.standard_normal((n3, 3, 4)), rng.standard_normal((w.r, 3, 4))
+    np.testing.assert_allclose(w.backward(w.forward(t)), t, atol=1e-12)
+    assert np.vdot(w.forward(t), g) == pytest.approx(np.vdot(t, w.backward(g)), abs=1e-10)
+    assert w.forward(t.astype(np.float32)).dtype == np.float32
+    out = np.empty_like(g)
+    assert w.forward(t, out=out) is out
+    np.testing.assert_array_equal(out, w.forward(t))
+
+
+def test_framelet_filters_are_those_of_the_literature():
+    cubic = bspline_filters(4) * 16
+    np.testing.assert_allclose(cubic[0], [1, 4, 6, 4, 1])
+    np.testing.assert_allclose(np.abs(cubic[1]), [2, 4, 0, 4, 2])
+    np.testing.assert_allclose(np.abs(cubic[2]), np.sqrt(6) * np.array([1, 0, 2, 0, 1]))
+    np.testing.assert_allclose(cubic[4], [1, -4, 6, -4, 1])
+
+
+@pytest.mark.parametrize("shape", [(5, 7), (3, 4, 5), (2, 3, 4, 5)])
+def test_unfoldings(shape):
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal(shape)
+    for mode in range(x.ndim):
+        a = matrix(x, mode)
+        true = np.linalg.svd(qrank.tensor.unfold(x, mode), compute_uv=False)
+        np.testing.assert_allclose(np.linalg.svd(a, compute_uv=False), true)
+        np.testing.assert_array_equal(array(a, mode, shape), x)
+        assert spectral_norm(x, mode) == pytest.approx(true[0])
+        m, shrunk = shrink_unfolding(x.copy(), mode, 0.8)
+        after = np.linalg.svd(qrank.tensor.unfold(m, mode), compute_uv=False)
+        np.testing.assert_allclose(after, np.maximum(true - 0.8, 0), atol=1e-10)
+        assert shrunk.value == pytest.approx(after.sum())

@@ -1,0 +1,146 @@
+"""The convex methods end at minimisers: against CVXPY on tiny problems, and by their own duality gaps."""
+
+import numpy as np
+import pytest
+
+import qrank
+from qrank.framelets import Framelet
+from qrank.methods.latent import Latent
+from qrank.methods.snn import HaLRTC
+from qrank.problem import Problem
+
+cp = pytest.importorskip("cvxpy")
+
+SHAPE = (3, 4, 3)
+ALPHA = np.array([0.2, 0.3, 0.5])
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(4)
+    x = rng.standard_normal(SHAPE) + 2
+    return x, rng.random(SHAPE) < 0.6
+
+
+def nuclear(a):
+    return np.linalg.svd(a, compute_uv=False).sum()
+
+
+def unfolded(x, mode):
+    return np.moveaxis(x, mode, 0).reshape(x.shape[mode], -1)
+
+
+def places(mode):
+    """Where the entries of the unfolding lie in the flattened array, in the order in which CVXPY reshapes."""
+    return unfolded(np.arange(np.prod(SHAPE)).reshape(SHAPE), mode)
+
+
+def symbolic(v, mode):
+    at = places(mode)
+    return cp.reshape(v[at.ravel()], at.shape, order="C")
+
+
+def solved(objective, constraints):
+    problem = cp.Problem(cp.Minimize(objective), constraints)
+    problem.solve(solver=cp.CLARABEL)
+    assert problem.status == "optimal"
+    return float(problem.value)
+
+
+def known(v, x, observed):
+    return v[np.flatnonzero(observed)] == x[observed]
+
+
+def test_halrtc(data):
+    x, observed = data
+    v = cp.Variable(x.size)
+    best = solved(sum(a * cp.normNuc(symbolic(v, i)) for i, a in enumerate(ALPHA)), [known(v, x, observed)])
+    ours = qrank.complete(x, observed, method="halrtc", alpha=ALPHA, rho=1, tol=1e-9, max_steps=5000)
+    value = sum(a * nuclear(unfolded(ours.x, i)) for i, a in enumerate(ALPHA))
+    assert value == pytest.approx(best, rel=1e-6)
+    assert ours.history[-1].objective == pytest.approx(best, rel=1e-6)
+    np.testing.assert_allclose(ours.x.ravel(), v.value, atol=1e-3)
+
+
+def test_silrtc_grows_into_the_constrained_problem(data):
+    x, observed = data
+    v = cp.Variable(x.size)
+    best = solved(sum(a * cp.normNuc(symbolic(v, i)) for i, a in enumerate(ALPHA)), [known(v, x, observed)])
+    ours = qrank.complete(x, observed, method="silrtc", alpha=ALPHA, tol=1e-8, max_steps=2000)
+    value = sum(a * nuclear(unfolded(ours.x, i)) for i, a in enumerate(ALPHA))
+    assert best * (1 - 1e-7) < value < best * (1 + 1e-3)
+
+
+@pytest.mark.parametrize("accelerate", [True, False])
+def test_silrtc_with_a_fixed_beta(data, accelerate):
+    x, observed = data
+    beta, v = 0.4, cp.Variable(x.size)
+    m = [cp.Variable(places(i).shape) for i in range(3)]
+    norms = sum(a * cp.normNuc(mi) for a, mi in zip(ALPHA, m, strict=True))
+    coupling = sum(cp.sum_squares(symbolic(v, i) - mi) for i, mi in enumerate(m))
+    best = solved(norms + beta / 2 * coupling, [known(v, x, observed)])
+    given = {"beta0": beta, "rho": 1, "tol": 1e-10, "max_steps": 5000, "accelerate": accelerate}
+    ours = qrank.complete(x, observed, method="silrtc", alpha=ALPHA, **given)
+    assert ours.history[-1].objective == pytest.approx(best, rel=1e-6)
+    np.testing.assert_allclose(ours.x.ravel(), v.value, atol=1e-3)
+
+
+def test_latent(data):
+    x, observed = data
+    parts = [cp.Variable(x.size) for _ in range(3)]
+    total = sum(parts)
+    norms = sum(3 * a * cp.normNuc(symbolic(part, k)) for k, (a, part) in enumerate(zip(ALPHA, parts, strict=True)))
+    best = solved(norms, [known(total, x, observed)])
+    ours = qrank.complete(x, observed, method="latent", gamma=ALPHA, rho=1, tol=1e-9, max_steps=5000)
+    assert ours.history[-1].objective == pytest.approx(best, rel=1e-6)
+
+
+def slices_norm(x, q):
+    return sum(nuclear(x @ q[:, i]) for i in range(q.shape[1]))
+
+
+@pytest.mark.parametrize("name", ["tnn-linear", "f-tnn"])
+def test_third_mode_methods(data, name):
+    x, observed = data
+    q = np.array([[1.0, 0.5, 0], [0, 1, -0.7], [0.2, 0, 1]]) if name == "tnn-linear" else Framelet(3).matrix
+    v = cp.Variable(x.size)
+    frames = [cp.reshape(v[np.arange(x.size).reshape(SHAPE)[..., k].ravel()], SHAPE[:2], order="C") for k in range(3)]
+    norms = sum(cp.normNuc(sum(q[k, i] * frames[k] for k in range(3))) for i in range(q.shape[1]))
+    best = solved(norms, [known(v, x, observed)])
+    given = {"q": q} if name == "tnn-linear" else {}
+    ours = qrank.complete(x, observed, method=name, rho=1, tol=1e-9, max_steps=10000, **given)
+    assert slices_norm(ours.x, q) == pytest.approx(best, rel=1e-6)
+    assert ours.history[-1].objective == pytest.approx(best, rel=1e-6)
+
+
+def run(method, problem, steps):
+    state = method.init(problem, np.random.default_rng(0))
+    step = None
+    for _ in range(steps):
+        state, step = method.step(problem, state)
+    return state, step
+
+
+def test_halrtc_multipliers_certify_the_answer():
+    """Sum Y_i = 0 off Omega, ||Y_i(i)||_op <= alpha_i, and <sum Y_i, T> is the objective: no gap."""
+    rng = np.random.default_rng(0)
+    problem = Problem.of(rng.random((6, 7, 8)), rng.random((6, 7, 8)) < 0.6)
+    state, step = run(HaLRTC(rho=1), problem, 2000)
+    multipliers = [state.mu * u for u in state.u]
+    total = sum(multipliers)
+    assert np.abs(total[~problem.observed]).max() < 1e-7
+    for i, y in enumerate(multipliers):
+        assert np.linalg.norm(unfolded(y, i), 2) < 1 / 3 + 1e-7
+    assert np.vdot(total, problem.y) == pytest.approx(step.objective, rel=1e-7)
+
+
+def test_latent_multiplier_certifies_the_answer():
+    """A = 0 off Omega, ||A_(k)||_op <= 1 for every k, and <A, Y> is the objective: no gap."""
+    rng = np.random.default_rng(0)
+    problem = Problem.of(rng.random((6, 7, 8)), rng.random((6, 7, 8)) < 0.6)
+    state, step = run(Latent(rho=1), problem, 3000)
+    a = state.a / state.eta
+    assert not a[~problem.observed].any()
+    for k in range(3):
+        assert np.linalg.norm(unfolded(a, k), 2) < 1 + 1e-6
+    assert np.vdot(a, problem.y) == pytest.approx(step.objective, rel=1e-6)

@@ -1,0 +1,114 @@
+import numpy as np
+import pytest
+import threadpoolctl
+from hypothesis import given
+from hypothesis import strategies as st
+
+from qrank import lapack, threads
+from qrank.penalties import Nuclear, PShrinkage
+from qrank.spectral import energies, shrink, singular_values, spectral_norm
+
+
+def by_svd(g, lam, penalty):
+    u, s, vh = np.linalg.svd(g, full_matrices=False)
+    return (u * penalty.prox(s, lam)[:, None, :]) @ vh, penalty.prox(s, lam)
+
+
+@given(
+    st.tuples(st.integers(1, 9), st.integers(1, 12), st.integers(1, 12)),
+    st.sampled_from(["f4", "f8", "c8", "c16"]),
+    st.floats(0.05, 3),
+    st.integers(0, 99),
+)
+def test_shrink_agrees_with_the_svd(shape, dtype, lam, seed):
+    rng = np.random.default_rng(seed)
+    g = rng.standard_normal(shape) * rng.choice([0.01, 1, 10], shape[0])[:, None, None]
+    g = (g + 1j * rng.standard_normal(shape) if dtype[0] == "c" else g).astype(dtype)
+    for penalty in (Nuclear(), PShrinkage(0.5)):
+        wanted, values = by_svd(g.astype("c16" if dtype[0] == "c" else "f8"), lam, penalty)
+        got = g.copy()
+        found = shrink(got, lam, penalty)
+        tolerance = 2e-4 if dtype in ("f4", "c8") else 1e-9
+        assert got.dtype == g.dtype
+        np.testing.assert_allclose(got, wanted, atol=tolerance * max(1, np.abs(g).max()))
+        if isinstance(penalty, Nuclear):
+            assert found.value == pytest.approx(values.sum(), rel=10 * tolerance, abs=10 * tolerance)
+            close = (np.abs(np.linalg.svd(g, compute_uv=False) - lam) < 1e-3).any()
+            assert close or (found.ranks == (values > 0).sum(axis=1)).all()
+
+
+def test_a_wide_spread_gets_a_true_svd(rng):
+    """lam far below the square root of rounding: the Gram matrix alone would lose the small values."""
+    u, v = (np.linalg.qr(rng.standard_normal((20, 20)))[0] for _ in range(2))
+    s = np.logspace(0, -11, 20)
+    g = ((u * s) @ v.T)[None].copy()
+    wanted = (u * np.maximum(s - 1e-9, 0)) @ v.T
+    shrink(g, 1e-9, Nuclear())
+    assert np.abs(g[0] - wanted).max() < 1e-14
+
+
+def test_screening_drops_only_what_vanishes(rng):
+    g = rng.standard_normal((6, 5, 7)) * np.array([1e-3, 1, 1e-3, 5, 1e-3, 1])[:, None, None]
+    wanted, _ = by_svd(g, 0.5, Nuclear())
+    shrink(g, 0.5, Nuclear())
+    assert (g[[0, 2, 4]] == 0).all()
+    np.testing.assert_allclose(g, wanted, atol=1e-12)
+
+
+def test_weights_count_slices(rng):
+    g = rng.standard_normal((2, 4, 4))
+    once = shrink(g.copy(), 0.3, Nuclear())
+    twice = shrink(np.concatenate([g, g[1:]]), 0.3, Nuclear())
+    weighted = shrink(g.copy(), 0.3, Nuclear(), np.array([1.0, 2.0]))
+    assert weighted.value == pytest.approx(twice.value)
+    assert weighted.envelope == pytest.approx(twice.envelope)
+    assert weighted.value > once.value
+
+
+def test_envelope_of_vanished_slices(rng):
+    g = rng.standard_normal((3, 4, 5))
+    s = np.linalg.svd(g, compute_uv=False)
+    assert shrink(g.copy(), 100.0, Nuclear()).envelope == pytest.approx((s**2).sum() / 200)
+
+
+def test_norms_of_a_stack(rng):
+    g = rng.standard_normal((7, 6, 4))
+    s = np.linalg.svd(g, compute_uv=False)
+    np.testing.assert_allclose(singular_values(g), s)
+    assert spectral_norm(g) == pytest.approx(s.max())
+    np.testing.assert_allclose(energies(g), (s**2).sum(axis=1))
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c8", "c16"])
+@pytest.mark.parametrize("n", [1, 2, 33])
+def test_lapack_agrees_with_numpy(rng, dtype, n):
+    a = rng.standard_normal((4, n, n + 1))
+    a = (a + 1j * rng.standard_normal(a.shape) if dtype[0] == "c" else a).astype(dtype)
+    k = a @ a.conj().swapaxes(1, 2)
+    w, b = lapack.eigh(k.copy())
+    tolerance = 1e-4 if dtype in ("f4", "c8") else 1e-10
+    np.testing.assert_allclose(w, np.linalg.eigvalsh(k), atol=tolerance * np.abs(k).max())
+    np.testing.assert_allclose((b.conj().swapaxes(1, 2) * w[:, None, :]) @ b, k, atol=tolerance * np.abs(k).max())
+    np.testing.assert_allclose(b @ b.conj().swapaxes(1, 2), np.broadcast_to(np.eye(n), k.shape), atol=tolerance)
+
+
+def test_threads_leave_blas_as_it_was_and_do_not_change_the_answer(rng):
+    g = rng.standard_normal((40, 30, 50))
+    answers = []
+    for limit in (1, 2):
+        with threadpoolctl.threadpool_limits(limit):
+            before = [lib["num_threads"] for lib in threadpoolctl.threadpool_info()]
+            assert threads.count() == limit
+            answer = g.copy()
+            shrink(answer, 1.0, Nuclear())
+            answers.append(answer)
+            assert [lib["num_threads"] for lib in threadpoolctl.threadpool_info()] == before
+    np.testing.assert_allclose(*answers, atol=1e-13)
+
+
+def test_an_error_in_a_thread_reaches_the_caller():
+    def work(s):
+        raise np.linalg.LinAlgError(str(s.start))
+
+    with pytest.raises(np.linalg.LinAlgError):
+        threads.each(work, 10, 2)
