@@ -79,11 +79,12 @@ def completion(spec: Spec) -> Spec:
 def profile(spec: Spec) -> Spec:
     """Run the default's steps by hand under the ledger; the PSNR after each step, off the clock."""
     ledger = kernels.watch("qrank")
-    from qrank import admm, threads
+    from qrank import admm, lapack, threads
     from qrank.methods import METHODS
     from qrank.problem import Problem
 
     kernels.name(admm.advance, "element-wise", "advance")
+    kernels.name_module(lapack)
     data = data_of(spec)
     rate = measure.gemm_rate()
     ledger.workers = threads.count()
@@ -177,6 +178,7 @@ def whole_literal(spec: Spec) -> Spec:
     data = data_of(spec)
     breaks = {round(v) for v in np.linspace(0, spec["steps"], spec["pauses"] + 2)[1:-1]} if spec["full"] else set()
     stamps, curve, clock = [], [], 0.0
+    measure.gemm_rate(seconds=0.1)  # BLAS has its buffers before memory is measured
     with measure.memory() as memory:
         start = time.perf_counter()
         for k, state in enumerate(literal.steps(spec["method"], data.y, data.observed), 1):
@@ -205,6 +207,8 @@ def rival(spec: Spec) -> Spec:
     from . import rivals
 
     data = data_of(spec)
+    rivals.load(spec["rival"])
+    measure.gemm_rate(seconds=0.1)
     with measure.memory() as memory:
         found = rivals.run(spec["rival"], data, spec["budget"])
     return described(data) | found | {"memory": memory.above}

@@ -76,6 +76,13 @@ def name(f: Any, kind: str, called: str) -> None:
     _names[f] = (kind, called)
 
 
+def name_module(module: Any) -> None:
+    """Enter the calls of a module's own functions that are named like a decomposition (one that wraps LAPACK)."""
+    for called in _KINDS["scipy.linalg"]:
+        if (f := getattr(module, called, None)) is not None:
+            name(f, DECOMPOSITION, called)
+
+
 def _name_functions() -> None:
     for module, kinds in _KINDS.items():
         loaded = importlib.import_module(module)

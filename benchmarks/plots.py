@@ -47,7 +47,7 @@ def quality(plt: Any, out: Path) -> Any:
                 ax.plot(row.stamps, row.curve, label=row.contender, lw=1.6)
             elif row.seconds and row.psnr:
                 mark = "s" if row.contender.startswith("qrank") else "o"
-                ax.plot([row.seconds], [row.psnr], mark, ms=5, label=row.contender.split(",")[0])
+                ax.plot([row.seconds], [row.psnr], mark, ms=5, label=row.contender)
         ax.set(xscale="log", xlabel="seconds", ylabel="PSNR in dB", title=name)
         ax.grid(alpha=0.3)
         ax.legend(fontsize=6, loc="lower right")

@@ -110,7 +110,7 @@ def rows_of(out: Path, name: str, case: Case) -> list[Row]:
         rows.append(completion_row(name, "qrank", defaults, curve))
     if single := cell(out, f"{name}/default-float32"):
         rows.append(completion_row(name, "qrank, float32", [single], []))
-    for rival in NAMES:
+    for rival in NAMES if rows else ():
         found = read(out / f"rivals-{case.data}/{rival}.json")
         if found is None:
             continue

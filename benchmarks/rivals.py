@@ -7,6 +7,7 @@ entries, hidden for that. The time reported is that of the fit with the chosen o
 from __future__ import annotations
 
 import contextlib
+import importlib
 import io
 import time
 import warnings
@@ -88,6 +89,12 @@ FITS: dict[str, tuple[Fit, Callable[[tuple[int, ...]], list[Any]], str]] = {
     "softimpute": (softimpute, softimpute_grid, "fancyimpute SoftImpute on the unfolding"),
 }
 NAMES = (*FITS, "biharmonic")
+
+
+def load(name: str) -> None:
+    """Import what a rival needs, so that this counts neither as its time nor as its memory."""
+    modules = {"softimpute": "fancyimpute.soft_impute", "biharmonic": "skimage.restoration"}
+    importlib.import_module(modules.get(name, "tensorly.decomposition"))
 
 
 def run(name: str, data: Data, budget: float) -> dict[str, Any]:
