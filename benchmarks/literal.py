@@ -21,13 +21,14 @@ from qrank import stiefel
 
 @dataclass(frozen=True)
 class Settings:
-    """Those of the paper's experiments; K = 1. ``descents`` is the package's number of Cayley steps in a Q-update."""
+    """Those of the paper's experiments; K = 1. ``descents`` and ``go_on`` are the package's settings of MOTQN."""
 
     rho: float = 1.1
     mu0: float = 1e-4
     mu_max: float = 1e10
     eps: float = 1e-8
-    descents: int = 3
+    descents: int = 1  # Cayley steps in a Q-update
+    go_on: bool = False  # whether a Q-update may start from the last Q
     max_steps: int = 500
 
 
@@ -104,8 +105,8 @@ def _tnn(T: np.ndarray, lam: float, state: State, settings: Settings) -> tuple[n
 def _motqn(T: np.ndarray, lam: float, state: State, settings: Settings) -> tuple[np.ndarray, np.ndarray, float]:
     """Descend the Moreau envelope of the Q-nuclear norm by Cayley steps, as ``qrank.learn.ManifoldDescent`` does.
 
-    The curve search is the package's; the decompositions are dense SVDs. Q = V R with V = PCA(T) and R orthogonal, from
-    the better of V and the last Q.
+    The curve search is the package's; the decompositions are dense SVDs. Q = V R with V = PCA(T) and R orthogonal,
+    starting from V or, with ``go_on``, from the better of V and the last Q.
     """
     n3, n1, n2 = T.shape
     V = _pca(T)
@@ -124,7 +125,7 @@ def _motqn(T: np.ndarray, lam: float, state: State, settings: Settings) -> tuple
 
     R = np.eye(r)
     first = value(R)
-    if state.Q is not None:
+    if settings.go_on and state.Q is not None:
         U, _, Vh = np.linalg.svd(V.T @ state.Q)
         last = U @ Vh
         if (at_last := value(last))[0] < first[0]:
@@ -147,6 +148,7 @@ def settings_of(method: Any) -> Settings:
         mu_max=method.mu_max,
         eps=method.tol,
         descents=getattr(method, "descents", Settings.descents),
+        go_on=getattr(method, "start", "pca") == "last",
         max_steps=method.max_steps,
     )
 
@@ -162,4 +164,4 @@ def resume(problem: Any, state: Any) -> State:
     learned = state.learned
     if learned is None or learned.tau is None:  # nothing of the last Q is needed
         return State(state.x * problem.scale, E, Z, mu)
-    return State(state.x * problem.scale, E, Z, mu, np.array(learned.transform.matrix), learned.tau)
+    return State(state.x * problem.scale, E, Z, mu, np.array(learned.transform.matrix), learned.tau / problem.scale)

@@ -24,11 +24,17 @@ def low_rank(shape: tuple[int, int, int], seed: int = 0) -> tuple[np.ndarray, np
 
 
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
-@pytest.mark.parametrize("name", ["vmtqn", "tnn", "motqn"])
-def test_the_literal_algorithm_and_the_package_agree_over_thirty_steps(name: str, shape: tuple[int, int, int]) -> None:
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [("vmtqn", {}), ("tnn", {}), ("motqn", {}), ("motqn", {"start": "last", "descents": 2})],
+    ids=["vmtqn", "tnn", "motqn", "motqn from the last Q"],
+)
+def test_the_literal_algorithm_and_the_package_agree_over_thirty_steps(
+    name: str, options: dict, shape: tuple[int, int, int]
+) -> None:
     x, omega = low_rank(shape)
     y = np.where(omega, x, 0)
-    method = METHODS[name].configured("paper", mu0=1.2 / np.linalg.norm(y))  # the threshold is active at once
+    method = METHODS[name].configured("paper", mu0=1.2 / np.linalg.norm(y), **options)  # active at once
     problem = Problem.of(y, omega, (1, 2))
     state = method.init(problem, np.random.default_rng(0))
     settings = literal.settings_of(method)
