@@ -193,7 +193,7 @@ def test_version_and_completion():
 def test_methods_lists_all():
     told = json.loads(call("methods", "--json").stdout)
     assert list(told) == list(qrank.METHODS)
-    assert told["vmtqn"]["options"]["rho"] == 1.1
+    assert told["vmtqn"]["options"]["max_steps"] == qrank.METHODS["vmtqn"].options()["max_steps"]
     shown = call("methods").stdout
     assert all(name in shown for name in qrank.METHODS)
 

@@ -1,8 +1,8 @@
 """A single picture as a stack of its patches: they resemble each other, which is what a low rank needs.
 
-A picture alone is one matrix a colour, and its low rank says little about a scratch through it. Cut into squares it is a
-stack of many small slices, which a few principal directions explain. Measured on two photographs with 14 % scratched: 0.6
-and 0.8 dB more over the missing pixels, and far fewer streaks to be seen.
+A picture alone is one matrix a colour, and its low rank says little about a scratch through it. Cut into squares it is
+a stack of many small slices, which a few principal directions explain. Measured on two photographs with 14 % scratched:
+0.6 and 0.8 dB more over the missing pixels, and far fewer streaks to be seen.
 """
 
 from __future__ import annotations
