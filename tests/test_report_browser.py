@@ -299,6 +299,14 @@ def test_button_switches_the_theme(browser, pictures):
     assert browser.run(ground) == light
 
 
+def test_print_is_light(browser, pictures):
+    browser.open(pictures, "#dark")
+    browser.send("Emulation.setEmulatedMedia", media="print")
+    ink = browser.run("getComputedStyle(document.querySelector('h1')).color")
+    browser.send("Emulation.setEmulatedMedia", media="")
+    assert ink == "rgb(27, 28, 32)"
+
+
 @pytest.mark.parametrize("kind", ["pictures", "maps"])
 def test_page_fits_a_phone(browser, pictures, maps, kind):
     browser.open(pictures if kind == "pictures" else maps[0], width=360, height=740)
