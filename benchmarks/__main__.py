@@ -25,7 +25,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="where results go; out/bench, or out/bench-quick with --quick")
     parser.add_argument("--quick", action="store_true", help="small tensors, fewer runs: does it all work?")
     parser.add_argument("--full", action="store_true", help="run the literal algorithm to its end (hours)")
-    parser.add_argument("--literal-steps", type=int, help="literal steps measured at each stage (2)")
+    parser.add_argument("--literal-steps", type=int, help="literal steps measured at each stage (3)")
     parser.add_argument("--stages", type=int, help="stages of the paper's run at which they are measured (5)")
     parser.add_argument("--repeats", type=int, help="runs of qrank's default, between those stages (3)")
     parser.add_argument("--budget", type=float, help="seconds for choosing a rival's rank (600)")

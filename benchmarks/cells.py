@@ -138,11 +138,12 @@ def pair(spec: Spec) -> Spec:
     largest = float(np.abs(data.y).max())
     theirs: literal.State | None = None
     at, ours_seconds, theirs_seconds, differences, rates, curve = [], [], [], [], [], []
+    stage = 1
     for k in range(1, total + 1):
         if k in stages:
             if k > 1:
                 pause()
-            theirs, left = literal.resume(problem, state), repeats
+            theirs, left, stage = literal.resume(problem, state), repeats, k
             rates.append(measure.gemm_rate())
         if theirs is not None:
             start = time.perf_counter()
@@ -154,14 +155,14 @@ def pair(spec: Spec) -> Spec:
         x = method.answer(state).reshape(data.y.shape)
         curve.append(data.psnr(x, problem.scale))
         if theirs is not None:
-            at.append(k)
+            at.append(stage)
             ours_seconds.append(spent)
             differences.append(float(np.abs(x * problem.scale - theirs.X).max()) / largest)
             left -= 1
             if left == 0:
                 theirs = None
     return described(data) | {
-        "at": at,
+        "at": at,  # the first step of the stage that each measured step belongs to
         "ours": ours_seconds,
         "literal": theirs_seconds,
         "difference": max(differences),

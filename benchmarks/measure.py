@@ -102,6 +102,16 @@ def middle(values: list[float]) -> float:
     return statistics.median(values) if values else float("nan")
 
 
+def stages(at: list[int], values: list[float]) -> tuple[list[int], list[float]]:
+    """Return the stages and the median of the values of each: one slow step says nothing about its neighbours.
+
+    >>> stages([1, 1, 1, 9], [1.0, 50.0, 2.0, 4.0])
+    ([1, 9], [2.0, 4.0])
+    """
+    first = sorted(set(at))
+    return first, [middle([v for a, v in zip(at, values, strict=True) if a == stage]) for stage in first]
+
+
 def between(at: list[int], values: list[float], steps: int) -> list[float]:
     """Return a value for each of the steps 1 ... steps, on straight lines between those measured.
 

@@ -78,19 +78,26 @@ def completion_row(case: str, contender: str, cells: list[Cell], curve: list[flo
     )
 
 
-def literal_row(case: str, pair: Cell, whole: Cell | None) -> Row:
-    """Return the literal run's row: measured if it ran to its end, else from the steps measured at several stages."""
+def literal_row(case: str, pair: Cell, whole: Cell | None, converged: bool) -> Row:
+    """Return the literal run's row: measured if it ran to its end, else from the steps measured at several stages.
+
+    How many steps it would take is known from the package's run with the same settings only if that met the stopping
+    rule; if not, no time of the whole run is claimed.
+    """
     memory = whole["memory"] / whole["bytes64"] if whole else None
     if whole and whole["full"]:
         stamps, curve = whole["stamps"], whole["curve"]
         note = "whole run"
     else:
-        each = measure.between(pair["at"], pair["literal"], pair["steps"])
+        each = measure.between(*measure.stages(pair["at"], pair["literal"]), pair["steps"])
         stamps = [sum(each[: k + 1]) for k in range(len(each))]
         curve = pair["curve"]
         note = f"extrapolated from {len(pair['at'])} of {pair['steps']} steps"
-    quality = measure.time_to_quality(stamps, curve)
     n = len(stamps)
+    if not (converged or (whole and whole["full"])):
+        note = f"steps measured at {len(set(pair['at']))} stages; how many there would be is not known: use --full"
+        return Row(case, "literal", None, stamps[-1] / n, None, None, None, memory, note)
+    quality = measure.time_to_quality(stamps, curve)
     return Row(
         case, "literal", n, stamps[-1] / n, stamps[-1], quality, curve[-1], memory, note, tuple(stamps), tuple(curve)
     )
@@ -102,7 +109,8 @@ def rows_of(out: Path, name: str, case: Case) -> list[Row]:
     pair, paper, profile = (cell(out, f"{name}/{kind}") for kind in ("pair", "paper", "profile"))
     defaults = [c for i in range(1, 100) if (c := cell(out, f"{name}/default-{i}"))]
     if pair:
-        rows.append(literal_row(name, pair, cell(out, f"{name}/literal")))
+        converged = paper is not None and paper["status"] == "CONVERGED"
+        rows.append(literal_row(name, pair, cell(out, f"{name}/literal"), converged))
     if paper:
         rows.append(completion_row(name, "qrank, paper's settings", [paper], pair["curve"] if pair else []))
     curve = profile["curve"] if profile else []
@@ -110,6 +118,9 @@ def rows_of(out: Path, name: str, case: Case) -> list[Row]:
         rows.append(completion_row(name, "qrank", defaults, curve))
     if single := cell(out, f"{name}/default-float32"):
         rows.append(completion_row(name, "qrank, float32", [single], []))
+    for path in sorted((out / name).glob("*.json")):
+        if failed := (read(path) or {}).get("failed"):
+            rows.append(Row(name, path.stem, None, None, None, None, None, None, f"failed: {failed}"))
     for rival in NAMES if rows else ():
         found = read(out / f"rivals-{case.data}/{rival}.json")
         if found is None:
@@ -148,7 +159,8 @@ def checks_of(out: Path, name: str, case: Case, rows: list[Row]) -> list[Check]:
         met = float(paper["status"] == "CONVERGED")
         checks.append(Check(name, "paper's settings: stopping rule met (1 = yes)", met, 1.0))
     if pair := cell(out, f"{name}/pair"):
-        ratio = sum(pair["literal"]) / sum(pair["ours"])
+        theirs, ours = (sum(measure.stages(pair["at"], pair[who])[1]) for who in ("literal", "ours"))
+        ratio = theirs / ours
         checks.append(Check(name, "literal / qrank, same steps", ratio, case.per_step))
         checks.append(Check(name, "largest difference of X over them", pair["difference"], AGREE, at_least=False))
     if default and default.memory is not None:

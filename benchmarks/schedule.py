@@ -28,7 +28,7 @@ class Plan:
     quick: bool = False
     full: bool = False
     again: bool = False
-    literal_steps: int = 2
+    literal_steps: int = 3
     stages: int = 5
     repeats: int = 3
     budget: float = 600.0  # seconds for choosing a rival's rank

@@ -150,3 +150,9 @@ def test_the_report_tells_what_is_extrapolated_and_what_is_not_kept(tmp_path) ->
     assert "| literal | 4 | 1.1e+04 | 44 | 30 | 30.00 | 2 | extrapolated from 2 of 4 steps |" in text
     assert "| vmtqn-clip | literal / qrank, whole runs | 22 | ≥ 15 | yes |" in text
     assert "| vmtqn-clip | peak memory / tensor's bytes | 10 | ≤ 4 | **no** |" in text
+    put("paper", seconds=4.0, **{**run, "status": "STEP_LIMIT"})
+    put("default-float32", failed="LinAlgError: no")
+    text = report.write(tmp_path)
+    assert "whole runs" not in text  # nobody knows how long the literal run would be
+    assert "| vmtqn-clip | paper's settings: stopping rule met (1 = yes) | 0 | ≥ 1 | **no** |" in text
+    assert "failed: LinAlgError: no" in text
