@@ -33,6 +33,8 @@ def demo(
 
     The clip cuts back and forth between details of the two photographs that come with scikit-learn (generated ones
     where it is not installed), its light changes, and a ball flies through: nothing in it is smooth along time.
+    That is the case a learned transform is for: where a camera pans slowly a fixed one can be better, which
+    "qrank inspect" tells for your own data.
 
     Example: qrank demo --report page.html --picture demo.png
     """

@@ -60,6 +60,8 @@ def inspect(
     out = Console(highlight=False, soft_wrap=True)
     out.print(f"{source}: {loaded.kind}, {sizes(loaded.data.shape, loaded.axes)}", markup=False)
     out.print(f"slices: {loaded.axes[axes[0]]} x {loaded.axes[axes[1]]}", markup=False)
+    if loaded.kind == "image" and slice_axes is None:
+        out.print("(fill cuts a single picture into patches; what follows is for the whole picture, --patch 0)")
     for line in found.lines():
         out.print(line, markup=False)
     if plot is not None:
