@@ -1,0 +1,268 @@
+import dataclasses
+
+import numpy as np
+import pytest
+from conftest import low_rank
+from hypothesis import given
+from hypothesis import strategies as st
+
+import qrank
+from qrank.admm import advance
+from qrank.learn import Keep, ManifoldDescent, MaximalVariance
+from qrank.methods import METHODS
+from qrank.penalties import Nuclear, PShrinkage
+from qrank.problem import Problem
+from qrank.spectral import shrink
+from qrank.threads import Workspace
+from qrank.transforms import Matrix
+
+FAMILY = ["vmtqn", "motqn", "tqn", "tqn-random", "tqn-oracle", "tnn", "tnn-c", "ttnn", "slicewise"]
+
+
+def options(name, x, rng):
+    n3 = x.shape[2]
+    return {"tqn": {"q": np.linalg.qr(rng.standard_normal((n3, n3)))[0]}, "tqn-oracle": {"truth": x}}.get(name, {})
+
+
+def test_a_step_is_the_papers_with_all_its_tensors(rng):
+    """Y, E, Z, X kept in full, SVDs by NumPy: the small state gives the same iterates."""
+    x = low_rank(rng, (6, 7, 5))
+    observed = rng.random(x.shape) < 0.6
+    y = np.where(observed, x, 0)
+    q = np.linalg.qr(rng.standard_normal((5, 5)))[0]
+    problem = Problem.of(x, observed)
+    method = METHODS["tqn"].configured("paper", q=q, mu0=0.5)
+    state = method.init(problem, rng)
+    e, z, mu = np.zeros_like(y), np.zeros_like(y), 0.5
+    x_k = np.zeros_like(y)
+    for _ in range(30):
+        u, s, vh = np.linalg.svd(np.moveaxis((y - e + z / mu) @ q, 2, 0), full_matrices=False)
+        old_x, old_e = x_k, e
+        x_k = np.moveaxis((u * np.maximum(s - 1 / mu, 0)[:, None, :]) @ vh, 0, 2) @ q.T
+        e = np.where(observed, 0, y - x_k + z / mu)
+        z = z + mu * (y - x_k - e)
+        mu = min(1.1 * mu, 1e10)
+        state, step = method.step(problem, state)
+        np.testing.assert_allclose(problem.layout.outer(method.answer(state)) * problem.scale, x_k, atol=1e-9)
+        assert step.primal == pytest.approx(np.abs(y - x_k - e).max(), abs=1e-9)
+        assert step.change == pytest.approx(max(np.abs(x_k - old_x).max(), np.abs(e - old_e).max()), abs=1e-9)
+
+
+@pytest.mark.parametrize("name", FAMILY)
+def test_recovers_what_is_of_low_rank(name, rng):
+    x = np.repeat(low_rank(rng, (24, 22, 4), rank=1, directions=2), 4, axis=2)  # smooth along mode 3, too
+    observed = rng.random(x.shape) < (0.9 if name in ("slicewise", "ttnn", "tqn", "tqn-random") else 0.6)
+    result = qrank.complete(np.where(observed, x, np.nan), method=name, rng=0, **options(name, x, rng))
+    assert result.status is qrank.Status.CONVERGED
+    assert qrank.metrics.relative_error(result.x, x) < 0.01
+    np.testing.assert_array_equal(result.x[observed], x[observed])
+
+
+@pytest.mark.parametrize("name", ["vmtqn", "motqn"])
+def test_learned_transforms_recover_where_fourier_does_not(name, rng):
+    x = low_rank(rng, (24, 24, 30), rank=3, directions=3)
+    observed = rng.random(x.shape) < 0.4
+    learned = qrank.complete(x, observed, method=name)
+    fourier = qrank.complete(x, observed, method="tnn")
+    assert qrank.metrics.relative_error(learned.x, x) < 1e-3
+    assert qrank.metrics.relative_error(fourier.x, x) > 0.2
+
+
+@pytest.mark.parametrize("penalty", ["nuclear", "p-shrinkage", "log-sum", "schatten"])
+@pytest.mark.parametrize("name", ["vmtqn", "motqn", "tnn"])
+def test_every_penalty_with_learned_and_complex_transforms(name, penalty, rng):
+    x = np.repeat(low_rank(rng, (24, 22, 4), rank=1, directions=2), 4, axis=2)
+    result = qrank.complete(x, rng.random(x.shape) < 0.5, method=name, penalty=penalty)
+    assert qrank.metrics.relative_error(result.x, x) < 0.01
+
+
+def test_a_non_convex_penalty_recovers_with_fewer_observations(rng):
+    x = low_rank(rng, (24, 24, 20), rank=3, directions=4)
+    observed = rng.random(x.shape) < 0.32
+    errors = {p: qrank.metrics.relative_error(qrank.complete(x, observed, penalty=p).x, x) for p in ("nuclear", "p-shrinkage")}
+    assert errors["p-shrinkage"] < 0.5 * errors["nuclear"]
+
+
+def test_identity_is_slicewise(rng):
+    x = low_rank(rng)
+    observed = rng.random(x.shape) < 0.7
+    one = qrank.complete(x, observed, method="slicewise")
+    other = qrank.complete(x, observed, method="tqn", q=np.eye(x.shape[2]))
+    np.testing.assert_allclose(one.x, other.x, atol=1e-8)
+    alone = qrank.complete(x[:, :, 3], observed[:, :, 3], mu0=one.history[0].mu, max_steps=len(one.history), tol=1e-300)
+    np.testing.assert_allclose(alone.x, one.x[:, :, 3], atol=1e-8)
+
+
+@pytest.mark.filterwarnings("ignore::qrank.ConvergenceWarning")
+def test_permuting_the_frames_permutes_vmtqn_and_nothing_else(rng):
+    x = low_rank(rng) + 0.1 * rng.standard_normal((24, 22, 16))
+    observed, order = rng.random(x.shape) < 0.5, rng.permutation(16)
+    straight = qrank.complete(x, observed)
+    shuffled = qrank.complete(x[:, :, order], observed[:, :, order])
+    np.testing.assert_allclose(shuffled.x, straight.x[:, :, order], atol=1e-6)
+    fourier = [qrank.complete(x[:, :, o], observed[:, :, o], method="tnn").x for o in (np.arange(16), order)]
+    assert np.abs(fourier[1] - fourier[0][:, :, order]).max() > 1e-3
+
+
+@pytest.mark.parametrize("shape", [(6, 5, 50), (12, 11, 10)])
+def test_pca_learner_on_both_sides_of_square(shape, rng):
+    """Wide (n1 n2 < n3) and tall unfoldings: prox under PCA(T) agrees with one written out by SVDs."""
+    t = np.ascontiguousarray(np.moveaxis(rng.standard_normal(shape), 2, 0))
+    lam = 2.0
+    q = qrank.pca(t, slice_axes=(1, 2))
+    g = Matrix(q).forward(t)
+    shrink(g, lam, Nuclear())
+    wanted = Matrix(q).backward(g)
+    for lasting in (False, True):
+        learned = MaximalVariance(q.shape[1], lasting)(t, None, lam, Nuclear(), Workspace())
+        shrink(learned.g, lam, Nuclear())
+        np.testing.assert_allclose(learned.transform.backward(learned.g), wanted, atol=1e-8)
+
+
+def test_r_confines_the_answer(rng):
+    x = low_rank(rng, directions=4)
+    observed = rng.random(x.shape) < 0.6
+    full, enough, small = (qrank.complete(x, observed, r=r) for r in (None, 4, 2))
+    assert qrank.metrics.relative_error(enough.x, x) < 1e-3
+    assert qrank.metrics.relative_error(full.x, x) < 1e-3
+    assert qrank.metrics.relative_error(small.x, x) > 0.1
+    assert small.transform.matrix.shape == (16, 2)
+    problem = Problem.of(x, observed)
+    method = METHODS["vmtqn"].configured(r=2)
+    state = method.init(problem, rng)
+    for _ in range(40):
+        state, _ = method.step(problem, state)
+    assert np.linalg.matrix_rank(method.answer(state).reshape(16, -1), tol=1e-9) == 2
+
+
+@pytest.mark.parametrize("name", ["vmtqn", "motqn"])
+def test_update_every_k_steps(name, rng):
+    x = low_rank(rng, (8, 9, 10))
+    problem = Problem.of(x, rng.random(x.shape) < 0.6)
+    method = METHODS[name].configured(update_every=3)
+    state = method.init(problem, rng)
+    matrices = []
+    for _ in range(9):
+        state, _ = method.step(problem, state)
+        matrices.append(state.learned.transform.matrix.copy())
+    kept = [a.shape == b.shape and np.array_equal(a, b) for a, b in zip(matrices, matrices[1:], strict=False)]
+    # Q is chosen in step 1, where there is none yet, and whenever k mod 3 = 2: steps 2, 5, 8.
+    assert kept == [False, True, True, False, True, True, False, True]
+
+
+@pytest.mark.parametrize("penalty", [Nuclear(), PShrinkage(0.5)], ids=str)
+def test_gradient_of_the_manifold_objective(penalty, rng):
+    """P = T_(3)^T (G - prox(G))_(3) / lam against central differences of the envelope, in every entry of Q."""
+    t, lam, h = rng.standard_normal((5, 6, 7)), 1.7, 1e-5
+    q = np.linalg.qr(rng.standard_normal((5, 5)))[0]
+
+    def f(q):
+        g = Matrix(q).forward(t)
+        return shrink(g, lam, penalty).envelope
+
+    g = Matrix(q).forward(t)
+    x = g.copy()
+    shrink(x, lam, penalty)
+    p = t.reshape(5, -1) @ (g - x).reshape(5, -1).T / lam
+    for i, j in np.ndindex(5, 5):
+        step = np.zeros((5, 5))
+        step[i, j] = h
+        assert (f(q + step) - f(q - step)) / (2 * h) == pytest.approx(p[i, j], rel=1e-5, abs=1e-6)
+
+
+def test_motqn_decreases_its_objective_at_every_accepted_step(rng):
+    x = low_rank(rng) + 0.05 * rng.standard_normal((24, 22, 16))
+    result = qrank.complete(x, rng.random(x.shape) < 0.5, method="motqn", descents=4)
+    traces = [record.learning for record in result.history]
+    assert sum(len(trace) > 1 for trace in traces) > len(traces) / 2
+    for trace in traces:
+        assert all(after < before for before, after in zip(trace, trace[1:], strict=False))
+    q = result.transform.matrix
+    np.testing.assert_allclose(q.T @ q, np.eye(16), atol=1e-9)
+
+
+def test_motqn_finds_a_lower_envelope_than_pca(rng):
+    t = rng.standard_normal((6, 8, 9))
+    start = ManifoldDescent(6, 1)(t, None, 1.0, Nuclear(), Workspace())
+    found = ManifoldDescent(6, 40)(t, None, 1.0, Nuclear(), Workspace())
+    assert found.values[0] == pytest.approx(start.values[0])
+    assert found.values[-1] < found.values[0] - 0.1
+    under = Keep(Matrix(found.transform.matrix))(t, None, 1.0, Nuclear(), Workspace())
+    assert shrink(under.g, 1.0, Nuclear()).envelope == pytest.approx(found.values[-1])
+
+
+def test_the_printed_step_size_is_there_and_is_worse(rng):
+    x = low_rank(rng, (20, 20, 12), rank=2, directions=3)
+    observed = rng.random(x.shape) < 0.5
+    printed = qrank.complete(x, observed, method="motqn", step_size="printed")
+    descended = qrank.complete(x, observed, method="motqn")
+    assert qrank.metrics.relative_error(descended.x, x) < 0.1 * qrank.metrics.relative_error(printed.x, x)
+
+
+@pytest.mark.parametrize("name", FAMILY)
+@given(st.integers(-40, 40))
+def test_scale_equivariance(name, exponent):
+    rng = np.random.default_rng(5)
+    x = low_rank(rng, (8, 9, 6))
+    observed, c = rng.random(x.shape) < 0.7, 1.7 * 2.0**exponent
+    both = [qrank.complete(s * x, observed, method=name, rng=1, max_steps=25, tol=1e-300, **o).x
+            for s, o in ((1, options(name, x, np.random.default_rng(2))), (c, options(name, c * x, np.random.default_rng(2))))]  # fmt: skip
+    np.testing.assert_allclose(both[1], c * both[0], rtol=0, atol=1e-7 * c * np.abs(x).max())
+
+
+test_scale_equivariance = pytest.mark.filterwarnings("ignore::qrank.ConvergenceWarning")(test_scale_equivariance)
+
+
+@pytest.mark.parametrize("name", FAMILY)
+def test_float32_is_near_float64(name, rng):
+    x = low_rank(rng, (16, 18, 12))
+    observed = rng.random(x.shape) < 0.7
+    double = qrank.complete(x, observed, method=name, rng=1, tol=1e-4, **options(name, x, np.random.default_rng(2)))
+    single = qrank.complete(
+        x.astype(np.float32), observed, method=name, rng=1, tol=1e-4, **options(name, x, np.random.default_rng(2))
+    )
+    assert single.x.dtype == np.float32
+    assert qrank.metrics.relative_error(single.x, double.x) < 5e-3
+
+
+def test_a_fixed_point_stays_put(rng):
+    """At mu -> infinity T = X = Y on Omega: a converged answer is left where it is."""
+    x = rng.standard_normal((6, 5, 4))
+    t, observed = np.moveaxis(x, 2, 0).copy(), rng.random((4, 6, 5)) < 0.5
+    y = np.where(observed, t, 0)
+    before = t.copy()
+    residuals = advance(t, before.copy(), y, observed, 0.9)
+    np.testing.assert_allclose(t, before, atol=1e-14)
+    assert residuals.primal == residuals.change == residuals.dual == 0
+
+
+def test_the_hand_run_loop_equals_solve(rng):
+    x = low_rank(rng, (8, 9, 6))
+    observed = rng.random(x.shape) < 0.6
+    result = qrank.complete(x, observed)
+    problem, method = Problem.of(x, observed), METHODS["vmtqn"].configured()
+    state = method.init(problem, rng)
+    for record in result.history:
+        before = state
+        state, step = method.step(problem, state)
+        assert type(state) is type(before)
+        assert step.objective * problem.scale == record.objective
+    np.testing.assert_array_equal(problem.fill(method.answer(state).copy()), result.x)
+
+
+def test_the_papers_preset():
+    method = METHODS["vmtqn"].configured("paper")
+    wanted = {"rho": 1.1, "mu0": 1e-4, "mu_max": 1e10, "tol": 1e-8, "update_every": 1, "absolute": True}
+    assert {name: getattr(method, name) for name in wanted} == wanted
+    assert "rho=1.1" in str(method)
+    assert dataclasses.replace(method, rho=1.3).rho == 1.3
+
+
+def test_default_and_paper_agree_in_quality(rng):
+    """Within 0.05 dB or better, on data that are only nearly of low rank."""
+    ramp = np.linspace(0, 1, 32)
+    x = np.stack([np.sin(3 * np.outer(ramp, ramp) + rng.random() * 4) for _ in range(40)], axis=2)
+    x = (x + 1 + 0.05 * rng.standard_normal(x.shape)) / 2
+    observed = rng.random(x.shape) < 0.3
+    default, paper = (qrank.metrics.psnr(qrank.complete(x, observed, preset=p).x, x) for p in (None, "paper"))
+    assert default > paper - 0.05
