@@ -112,6 +112,6 @@ class Line:
         parts = [f"{self.label}: step {record.step}", f"residual {residual:.1e}"]
         if record.holdout is not None:
             parts.append(f"hold-out error {record.holdout:.4g}")
-        parts.append(f"{human(record.seconds)} gone" + ("" if left is None else f", about {human(left)} left"))
+        parts.append(human(record.seconds) + ("" if left is None else f", about {human(left)} left"))
         self._status.update(" · ".join(parts))
         return self.stopper.asked
