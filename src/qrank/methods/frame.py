@@ -156,7 +156,8 @@ class TNNLinear(Analysis):
     )
 
     q: Any = None
-    rho: float = 1.05  # linearised steps are shorter, so mu grows more slowly
+    rho: float = 1.02  # linearised steps are short, the more so the worse q is conditioned: mu must grow slowly
+    max_steps: int = 1000
 
     def transform(self, n3: int) -> tuple[Transform, float]:
         """Return q, as it is given, and its squared spectral norm; or say why it will not do."""

@@ -5,22 +5,25 @@ Imaging, 2015.
 
     min  sum_n alpha_n / 2 ||X_n Y_n - Z_(n)||_F^2    s.t.  P_Omega(Z) = P_Omega(M),    X_n: n_n x r_n, Y_n: r_n x rest
 
-by alternating least squares in X_1, Y_1, …, X_d, Y_d, Z. Only the product X_n Y_n matters, and it depends on the span
-of X_n alone: here X_n has orthonormal columns, so that (X_n^T X_n)^+ is not needed.
+by alternating least squares in X_1, Y_1, …, X_d, Y_d, Z: products with r_n columns and the decomposition of an
+r_n x r_n matrix, no SVD of an unfolding.
 
 | symbol | here | |
 |---|---|---|
 | M, Omega | ``problem.y``, ``problem.observed`` | the known values and where they are |
 | Z | ``z`` | the completed array |
-| X_n | ``basis`` | (n_n, r_n), orthonormal columns |
-| Y_n | ``factors[n]`` | (r_n, product of the other sizes) |
+| X_n | ``xn`` | (n_n, r_n) |
+| Y_n | ``yn``, ``factors[n]`` | (r_n, product of the other sizes) |
 | r_n | ``len(factors[n])`` | rank of unfolding n; ``rank`` at first, then chosen by ``strategy`` |
 | alpha_n | ``alpha`` | weights, sum 1 |
 | fit_n | ``fits[n]`` | ||P_Omega(fold(X_n Y_n) - M)||_F |
 
-**Ranks.** ``"increase"`` adds ``rank_step`` random directions to Y_n when fit_n has stalled (changed by less than
-``stall``), up to ``rank_max``. ``"decrease"`` starts high and cuts once, at the widest gap between the eigenvalues of
-X_n^T X_n, if that gap is ``gap`` times the mean of the others. ``"fixed"`` keeps ``rank``.
+**Ranks** change when fit_n stalls. ``"increase"`` adds ``rank_step`` random directions to Y_n when fit_n has fallen by
+less than the share ``stall`` in a step, up to ``rank_max``. ``"decrease"`` starts high and cuts once, as soon as fit_n
+falls by less than ten times that share (before, the zeros of the start leave false gaps): at the widest gap between
+the eigenvalues of X_n^T X_n, if it is ``gap`` times the mean of the others. ``"fixed"`` keeps ``rank``. Weights that
+follow the fits suit ranks that grow; with ranks that are too high they would give all to the unfolding that overfits
+most.
 
 No rank can be too large for the data: r (m + n - r) numbers describe an m x n matrix of rank r, and where they come
 near the number of observed entries the factorisation fits them whatever the missing ones are. Left out, ``rank_max`` is
@@ -29,12 +32,15 @@ the largest rank for which they are at most the share ``freedom`` of the observe
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from .. import threads
+from ..admm import PIECE
 from ..errors import InputError
 from ..problem import Problem
 from ..solve import Step
@@ -57,6 +63,7 @@ class State(NamedTuple):
     # never changes in a run
     low: list[int]
     high: list[int]
+    more: list[int]  # how many a rank grows by
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -74,9 +81,7 @@ class TMac(Method):
     rank_step: int | Sequence[int] | None = None  # None: a twentieth of rank_max, at least 1
     freedom: float = 0.7
     alpha: Sequence[float] | None = None  # first weights of the unfoldings, one for each axis; None: equal
-    adaptive: bool | None = (
-        None  # weights follow the fits; None: unless ranks decrease, where the worst overfit would win
-    )
+    adaptive: bool | None = None  # weights follow the fits; None: unless ranks decrease
     stall: float = 1e-2
     gap: float = 10.0
 
@@ -106,65 +111,60 @@ class TMac(Method):
             ranks = low if self.strategy == "increase" else high
         else:
             ranks = [min(a, b) for a, b in zip(_each("rank", self.rank, axes), most, strict=True)]
-        factors = [rng.standard_normal((r, y.size // n)).astype(y.dtype) for r, n in zip(ranks, y.shape, strict=True)]
+        factors = [_unit_rows(r, y.size // n, y.dtype, rng) for r, n in zip(ranks, y.shape, strict=True)]
         d = y.ndim
         alpha = weights_of("alpha", self.alpha, axes)
-        return State(y.copy(), factors, alpha, np.full(d, np.inf), np.zeros(d, bool), rng, low, high)
+        more = [max(1, r // 20) for r in high] if self.rank_step is None else _each("rank_step", self.rank_step, axes)
+        return State(y.copy(), factors, alpha, np.full(d, np.inf), np.zeros(d, bool), rng, low, high, more)
 
     def step(self, problem: Problem, state: State) -> tuple[State, Step]:
         """Run one round of alternating least squares (Algorithm 1 of the paper)."""
-        z, factors, alpha, fits_old, cut, rng, low, high = state
-        z_new, fits, d = np.zeros_like(z), np.zeros(z.ndim), z.ndim
+        z, factors, alpha, fits_old, cut, rng, low, high, more = state
+        z_new, fits, d, grown = np.zeros_like(z), np.zeros(z.ndim), z.ndim, False
         modes = [n for n in range(d) if alpha[n] > 0]
         for n in modes:
             zn = matrix(z, n)
             zn = zn.T if n == d - 1 else zn
-            basis, _ = np.linalg.qr(zn @ factors[n].T)  # (5a) X_n = Z_(n) Y_n^T, orthonormalised
-            yn = basis.T @ zn  # (5b) Y_n = (X_n^T X_n)^+ X_n^T Z_(n)
-            if self.strategy == "decrease" and not cut[n]:
-                basis, yn, cut[n] = self._decreased(basis, yn, low[n])
-            product = basis @ yn
-            product = array(product.T if n == d - 1 else product, n, z.shape)
-            fits[n] = norm((product - problem.y)[problem.observed])
-            z_new += alpha[n] * product
+            xn = zn @ factors[n].T  # X_n-update: Z_(n) Y_n^T
+            w, u = np.linalg.eigh(xn.T @ xn)
+            kept = w > len(w) * np.finfo(w.dtype).eps * w[-1]
+            yn = (u[:, kept] / w[kept]) @ (u[:, kept].T @ (xn.T @ zn))  # Y_n-update: (X_n^T X_n)^+ X_n^T Z_(n)
+            product = xn @ yn
+            product = np.ascontiguousarray(array(product.T if n == d - 1 else product, n, z.shape))
+            fits[n] = _blend(z_new, alpha[n], product, problem)
+            left = fits[n] / fits_old[n] if fits_old[n] > 0 else 1.0
+            if self.strategy == "increase" and len(yn) < high[n] and left >= 1 - self.stall:
+                yn, grown = _increased(yn, min(more[n], high[n] - len(yn)), rng), True
+            settled = self.strategy == "decrease" and not cut[n] and left >= 1 - 10 * self.stall
+            if settled and (r := self._decreased(w[::-1], low[n])):
+                yn, cut[n] = u[:, -r:].T @ yn, True
             factors[n] = yn
-        np.copyto(z_new, problem.y, where=problem.observed)  # (5c) Z-update
-        if self.strategy == "increase":
-            steps = _each("rank_step", self.rank_step or 1, problem.layout.rest + problem.layout.slice_axes)
-            for n in modes:
-                if len(factors[n]) < high[n] and abs(fits_old[n] - fits[n]) <= self.stall * fits_old[n]:
-                    more = min(
-                        (max(1, high[n] // 20) if self.rank_step is None else steps[n]), high[n] - len(factors[n])
-                    )
-                    factors[n] = _increased(factors[n], more, rng)
+        np.copyto(z_new, problem.y, where=problem.observed)  # Z-update: the blend off Omega, M on Omega
         if self.adaptive or (self.adaptive is None and self.strategy != "decrease"):
-            alpha = _adapted(alpha, fits, problem.norm)  # (3.1) weights follow the fits
+            alpha = _adapted(alpha, fits, problem.norm)  # weights follow the fits
         z -= z_new
         ranks = [len(factors[n]) for n in modes]
+        miss = float(alpha @ fits) / (problem.norm or 1.0)
         step = Step(
             objective=float(alpha @ fits**2) / 2,
-            primal=0.0,  # Z = M on Omega by construction
-            dual=float(alpha @ fits) / (problem.norm or 1.0),
+            primal=miss if grown else 0.0,  # Z = M on Omega always; a step that raised a rank is not the last
+            dual=miss,
             change=norm(z) / (problem.norm or 1.0),
             mu=1.0,
             rank=sum(ranks),
             slices=len(ranks),
         )
-        return State(z_new, factors, alpha, fits, cut, rng, low, high), step
+        return State(z_new, factors, alpha, fits, cut, rng, low, high, more), step
 
-    def _decreased(self, basis: np.ndarray, yn: np.ndarray, low: int) -> tuple[np.ndarray, np.ndarray, bool]:
-        """Cut the rank at the widest gap between the eigenvalues of Y_n Y_n^T, if it stands out; say whether it did."""
-        w, u = np.linalg.eigh(yn @ yn.T)
-        w = np.maximum(w[::-1], np.finfo(w.dtype).tiny)
+    def _decreased(self, w: np.ndarray, low: int) -> int | None:
+        """Return the rank at the widest gap between the eigenvalues w of X_n^T X_n, if that gap stands out."""
+        w = np.maximum(w, np.finfo(w.dtype).eps * w[0])
         ratios = w[low - 1 : -1] / w[low:]
         if len(ratios) < 2:
-            return basis, yn, False
+            return None
         widest = int(np.argmax(ratios))
-        others = (ratios.sum() - ratios[widest]) / (len(ratios) - 1)
-        if ratios[widest] <= self.gap * others:
-            return basis, yn, False
-        u = u[:, ::-1][:, : low + widest]
-        return basis @ u, u.T @ yn, True
+        others = (ratios.sum() - ratios[widest]) / len(ratios)
+        return low + widest if ratios[widest] > self.gap * others else None
 
     def answer(self, state: State) -> np.ndarray:
         """Return Z."""
@@ -187,9 +187,27 @@ def _each(name: str, given: Any, axes: Sequence[int]) -> list[int]:
 
 
 def _increased(yn: np.ndarray, more: int, rng: np.random.Generator) -> np.ndarray:
-    """Return an orthonormal basis of the rows of Y_n and as many random ones more."""
-    q, _ = np.linalg.qr(np.concatenate([yn, rng.standard_normal((more, yn.shape[1])).astype(yn.dtype)]).T)
-    return np.ascontiguousarray(q.T)
+    """Return Y_n with random rows of unit length added, as long as its own are where the iteration settles."""
+    return np.concatenate([yn, _unit_rows(more, yn.shape[1], yn.dtype, rng)])
+
+
+def _unit_rows(rows: int, length: int, dtype: np.dtype, rng: np.random.Generator) -> np.ndarray:
+    return (rng.standard_normal((rows, length)) / math.sqrt(length)).astype(dtype)
+
+
+def _blend(z: np.ndarray, weight: float, product: np.ndarray, problem: Problem) -> float:
+    """Add the weighted product to z and return its fit, ||P_Omega(product - M)||_F, in one pass over all of them."""
+    z1, p1, y1, m1 = (threads.flat(a) for a in (z, product, problem.y, problem.observed))
+
+    def work(s: slice) -> float:
+        e = p1[s] - y1[s]
+        e *= m1[s]
+        square = float(e @ e)
+        np.multiply(p1[s], weight, out=e)
+        z1[s] += e
+        return square
+
+    return math.sqrt(math.fsum(threads.each(work, z1.size, PIECE)))
 
 
 def _adapted(alpha: np.ndarray, fits: np.ndarray, scale: float) -> np.ndarray:
