@@ -1,7 +1,7 @@
 """How good the answers are, in dB on real data: ``python -m benchmarks.quality --data DIR``.
 
-Runs a grid of cells (data set, method, options, sampling rate, draw), each saved as soon as it is done, so that a second
-start goes on where the first was stopped, and writes `docs/quality.md` from the cells that are there.
+Runs a grid of cells (data set, method, options, sampling rate, draw), each saved as soon as it is done, so that a
+second start goes on where the first was stopped, and writes `docs/quality.md` from the cells that are there.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def write(out: Path, page: Path) -> None:
     lines = [
         "# Measured quality",
         "",
-        "PSNR in dB as the paper defines it, [0, 1] grey, Bernoulli mask, default options unless the row says otherwise;",
+        "PSNR in dB as the paper defines it, [0, 1] grey, Bernoulli mask, default options unless the row says otherwise:",
         "the mean over the draws, with their number in brackets where there are several. Made by",
         "`python -m benchmarks.quality --data DIR`; nothing is typed in by hand.",
     ]

@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 import xarray
-from conftest import low_rank
 from hypothesis import given
 from hypothesis import strategies as st
 
 import qrank
+from conftest import low_rank
 from qrank import InputError, KindError, Status
 
 
@@ -100,12 +100,13 @@ def test_callback_sees_every_record_and_may_stop(x, rng):
     assert np.isfinite(result.x).all()
 
 
-def test_history(x, rng):
+def test_history(rng):
+    x = low_rank(rng)
     result = qrank.complete(x, rng.random(x.shape) < 0.7, holdout=0.1, rng=3)
     last = result.history[-1]
     assert result.status is Status.CONVERGED
     assert max(last.primal, last.change) <= result.method.tol
-    assert last.objective == pytest.approx(qrank.q_nuclear_norm(result.x, qrank.pca(result.x)), rel=0.01)
+    assert last.objective == pytest.approx(qrank.q_nuclear_norm(result.x, qrank.pca(result.x)), rel=0.1)
     assert last.holdout < 0.05 * np.abs(x).max()
     assert result.to_dict()["step"] == list(range(1, len(result.history) + 1))
     assert all(a.seconds <= b.seconds for a, b in zip(result.history, result.history[1:], strict=False))

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
-from conftest import low_rank
 from sklearn.base import clone
 
 import qrank
+from conftest import low_rank
 
 
 def test_fit_transform_is_complete(rng):

@@ -6,7 +6,16 @@ from hypothesis import strategies as st
 from qrank import InputError, KindError
 from qrank.penalties import PENALTIES, LogSum, Nuclear, PShrinkage, Schatten, penalty_named
 
-ALL = [Nuclear(), PShrinkage(0.5), PShrinkage(0.1), PShrinkage(-1.0), LogSum(1.1), LogSum(4.0), Schatten(0.5), Schatten(0.3)]
+ALL = [
+    Nuclear(),
+    PShrinkage(0.5),
+    PShrinkage(0.1),
+    PShrinkage(-1.0),
+    LogSum(1.1),
+    LogSum(4.0),
+    Schatten(0.5),
+    Schatten(0.3),
+]
 
 
 @pytest.mark.parametrize("penalty", ALL, ids=str)

@@ -6,7 +6,17 @@ from hypothesis import strategies as st
 
 import qrank
 from qrank import FileError, InputError, KindError
-from qrank.transforms import Cosine, Fourier, Identity, Matrix, daubechies, load, random_orthogonal, transform_of, wavelet
+from qrank.transforms import (
+    Cosine,
+    Fourier,
+    Identity,
+    Matrix,
+    daubechies,
+    load,
+    random_orthogonal,
+    transform_of,
+    wavelet,
+)
 
 KINDS = {
     "fourier": Fourier,

@@ -5,21 +5,20 @@ A learner looks at T, the argument of the prox, and returns a transform together
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import numpy as np
 import scipy.linalg
 
-from . import stiefel
+from . import stiefel, threads
 from .errors import InputError
 from .penalties import Penalty
-from .spectral import Shrunk, shrink
+from .spectral import Shrunk, gram_safe, shrink
 from .tensor import Layout
 from .threads import Workspace
 from .transforms import Matrix, Transform
-
-Q_SETTLED = 1e-7  # below this lam / s_1 the Gram matrix no longer resolves Q, and T moves by less than lam: Q is kept
 
 
 class Learned(NamedTuple):
@@ -89,8 +88,8 @@ class MaximalVariance:
     """VMTQN, (26): Q = PCA(T, 3, r), the right singular vectors of T_(3).
 
     They come from the Gram matrix of the shorter side of T_(3). The singular values s_i of T_(3) are the Frobenius
-    norms of the slices of T x_3 Q, and a slice with s_i <= lam is shrunk to zero, so only the columns with s_i > lam are
-    made. Q itself is made where it is small, or kept for later steps (``lasting``).
+    norms of the slices of T x_3 Q, and a slice with s_i <= lam is shrunk to zero, so only columns with s_i > lam are
+    made. Q itself is made where it is small, is kept for later steps (``lasting``), or squaring is not safe any more.
     """
 
     r: int
@@ -103,24 +102,26 @@ class MaximalVariance:
         n3, n1, n2 = t.shape
         flat = t.reshape(n3, n1 * n2)  # T_(3)^T
         wide = n1 * n2 <= n3
-        squares, vectors = scipy.linalg.eigh(
-            flat.T @ flat if wide else flat @ flat.T, driver="evd", check_finite=False, overwrite_a=True
-        )
+        squares, vectors = eigh(flat.T @ flat if wide else flat @ flat.T)
         s = np.sqrt(np.maximum(squares, 0))[::-1][: self.r]
-        if previous is not None and lam < Q_SETTLED * s[0] and isinstance(previous.transform, Matrix):
-            return Keep(previous.transform)(t, None, lam, penalty, work)
         k = max(1, int(np.count_nonzero(s > lam)))
-        s, vectors = s[:k], vectors[:, ::-1][:, :k]
         g = work.array("g", (k, n1, n2), t.dtype)
+        safe = lam >= gram_safe(t.dtype) * s[0]
+        s, vectors = s[:k], vectors[:, ::-1][:, :k]
         if not wide:  # T_(3)^T T_(3) = Q diag(s^2) Q^T
             transform = Matrix(vectors)
             return Learned(transform, transform.forward(t, out=g))
         # T_(3) T_(3)^T = U diag(s^2) U^T: T x_3 Q = U diag(s) needs no product.
-        s = np.maximum(s, np.finfo(s.dtype).tiny)
+        if safe and not self.lasting and 2 * k > n1 * n2:
+            transform = Principal(flat, vectors, s)
+        else:
+            q = flat @ vectors
+            s = np.sqrt(np.einsum("ij,ij->j", q, q))  # true also where squaring has lost the small ones
+            s = np.maximum(s, np.finfo(s.dtype).tiny)
+            q /= s
+            transform = Matrix(q)
         np.multiply(vectors.T, s[:, None], out=g.reshape(k, n1 * n2))
-        if self.lasting or 2 * k <= n1 * n2 or lam < 10 * Q_SETTLED * s[0]:
-            return Learned(Matrix(flat @ vectors / s), g)
-        return Learned(Principal(flat, vectors, s), g)
+        return Learned(transform, g)
 
     def first(self, t: np.ndarray) -> np.ndarray:
         """Return T under its own principal directions."""
@@ -136,7 +137,7 @@ class ManifoldDescent:
     P = T_(3)^T (G - prox(G))_(3) / lam: the prox that the X-update needs anyway.
 
     With r < n3 a free Q would run away into the small singular directions, so Q = V R with V = PCA(T, 3, r) and R an
-    orthogonal r x r matrix, which is what is optimised. It starts from R = I, that is from PCA(T, 3, r), in every update;
+    orthogonal r x r matrix, which is what is optimised. It starts from R = I, that is PCA(T, 3, r), in every update;
     ``go_on`` starts from the last Q instead wherever f is lower there, which minimises f further but completes worse:
     early on, T is mostly zeros, and the Q that fits it best is not the one that fits the data.
     """
@@ -199,6 +200,16 @@ class ManifoldDescent:
         return learned._replace(values=(shrunk.envelope,))
 
 
+def eigh(gram: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the eigenvalues, ascending, and eigenvectors of a Gram matrix, which is overwritten.
+
+    >>> eigh(np.diag([2.0, 1.0]))[0]
+    array([1., 2.])
+    """
+    with threads.one_blas_thread() if len(gram) < 256 else contextlib.nullcontext():  # a small one gains nothing by two
+        return scipy.linalg.eigh(gram, driver="evd", check_finite=False, overwrite_a=True)
+
+
 def principal(t: np.ndarray, r: int) -> tuple[np.ndarray, np.ndarray]:
     """Return V = PCA(T, 3, r), (n3, r), and T x_3 V, (r, n1, n2), for a stack T.
 
@@ -209,9 +220,9 @@ def principal(t: np.ndarray, r: int) -> tuple[np.ndarray, np.ndarray]:
     n3, n1, n2 = t.shape
     flat = t.reshape(n3, n1 * n2)
     if n3 <= n1 * n2:
-        v = scipy.linalg.eigh(flat @ flat.T, driver="evd", check_finite=False)[1][:, ::-1][:, :r]
-    else:  # the thin SVD, whose right factor is orthonormal to rounding also in the null space of T_(3)
-        v = np.linalg.svd(flat, full_matrices=False)[0][:, :r]
+        v = eigh(flat @ flat.T)[1][:, ::-1][:, :r]
+    else:  # T_(3)^T U has orthogonal columns but for rounding; QR makes them orthonormal, also in the null space
+        v = np.linalg.qr(flat @ eigh(flat.T @ flat)[1][:, ::-1][:, :r])[0]
     return v, (v.T @ flat).reshape(-1, n1, n2)
 
 

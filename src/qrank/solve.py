@@ -13,12 +13,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from . import threads
 from .errors import ConvergenceWarning
 from .problem import Problem
 from .transforms import Transform
 
 if TYPE_CHECKING:
     from .methods.base import Method
+
+
+SMALL = 1 << 18  # entries below which handing work to a second thread costs more than it saves
 
 
 class Status(Enum):
@@ -115,6 +119,9 @@ def solve(
 
     ``on_step`` sees every record; a true answer ends the run.
     """
+    if problem.y.size < SMALL and threads.count() > 1:
+        with threads.one_blas_thread():
+            return solve(problem, method, on_step, rng)
     history: list[Record] = []
     start = time.perf_counter()
     state = method.init(problem, np.random.default_rng(rng))
@@ -151,5 +158,5 @@ def solve(
             break
     if status in (Status.STEP_LIMIT, Status.DIVERGED):
         warnings.warn(str(status), ConvergenceWarning, stacklevel=3)
-    transform = method.learned(problem, state)
+    transform = None if status is Status.DIVERGED else method.learned(problem, state)
     return problem.fill(method.answer(state)), status, history, transform

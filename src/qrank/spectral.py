@@ -153,5 +153,6 @@ def spectral_norm(g: np.ndarray) -> float:
     for i in np.argsort(bounds)[::-1]:
         if bounds[i] <= best:
             break
-        best = max(best, float(np.linalg.norm(g[i], 2)))
+        a = g[i : i + 1] if g.shape[1] <= g.shape[2] else g[i : i + 1].swapaxes(1, 2)
+        best = max(best, math.sqrt(max(0.0, float(np.linalg.eigvalsh((a @ _t(a))[0])[-1]))))
     return best

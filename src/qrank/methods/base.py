@@ -50,7 +50,7 @@ class Method:
     @classmethod
     def options(cls) -> dict[str, Any]:
         """Return the names of the options and their defaults."""
-        return {f.name: None if f.default is dataclasses.MISSING else f.default for f in dataclasses.fields(cls)}
+        return {f.name: f.default for f in dataclasses.fields(cls) if f.init}
 
     @classmethod
     def configured(cls, preset: str | None = None, **options: Any) -> Method:
@@ -59,9 +59,6 @@ class Method:
         for option in options:
             if option not in known:
                 raise InputError(f"method '{cls.name}' has no option '{option}'{nearest(option, known)}")
-        for f in dataclasses.fields(cls):
-            if f.default is dataclasses.MISSING and f.name not in options:
-                raise InputError(f"method '{cls.name}' needs the option '{f.name}'")
         return cls(**{**cls.preset(preset), **options})
 
     @classmethod
@@ -75,7 +72,7 @@ class Method:
         def short(value: Any) -> str:
             return f"array{value.shape}" if isinstance(value, np.ndarray) else repr(value)
 
-        given = (f"{f.name}={short(getattr(self, f.name))}" for f in dataclasses.fields(self))
+        given = (f"{f.name}={short(getattr(self, f.name))}" for f in dataclasses.fields(self) if f.init)
         return f"{self.name}({', '.join(given)})"
 
 

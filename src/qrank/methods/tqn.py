@@ -14,8 +14,8 @@ by the ADMM on X + E = Y, P_Omega(E) = 0 (Algorithm 2 of the paper), Z the multi
 | G = T x_3 Q | ``learned.g`` | transformed slices |
 | lambda = 1/mu | ``lam`` | threshold of the prox |
 
-The methods differ only in the learner. Where Q has fewer columns than rows, X is confined to its span (the paper's section
-on the influence of r); Algorithm 3's residual term, `qrank.prox_q_nuclear`, would leave everything else unpenalised.
+The methods differ only in the learner. Where Q has fewer columns than rows, X is confined to its span (the paper's
+section on the influence of r); Algorithm 3's residual term, `qrank.prox_q_nuclear`, would leave everything else unpenalised.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ import numpy as np
 
 from ..admm import advance
 from ..errors import InputError
-from ..learn import Keep, Learned, Learner, ManifoldDescent, MaximalVariance, Workspace, check_r, pca
-from ..penalties import Penalty, penalty_named
+from ..learn import Keep, Learned, Learner, ManifoldDescent, MaximalVariance, Workspace, check_r, pca, principal
+from ..penalties import Nuclear, Penalty, penalty_named
 from ..problem import Problem
 from ..solve import Step
 from ..spectral import shrink, spectral_norm
@@ -69,20 +69,23 @@ class TQN(Method):
     name: ClassVar[str] = "tqn"
     about: ClassVar[str] = "Q-nuclear norm with a transform that you give (q: n3 x r, orthonormal columns)"
 
-    rho: float = 1.2
+    rho: float | None = None  # None: 1.2, but 1.1 for a non-convex penalty, whose answer depends on a slower path
     mu0: float | None = None  # None: from the data
-    mu_max: float = 1e10
+    mu_max: float | None = None  # None: mu grows as long as the run lasts
     penalty: str | Penalty = "nuclear"
     absolute: bool = False  # the paper's stopping rule, on largest entries in the data's unit
     q: Any = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        object.__setattr__(self, "penalty", penalty_named(self.penalty))
+        if self.rho is None:
+            object.__setattr__(self, "rho", 1.2 if isinstance(self.penalty, Nuclear) else 1.1)
         check_number("rho", self.rho, at_least=1)
-        check_number("mu_max", self.mu_max, above=0)
+        if self.mu_max is not None:
+            check_number("mu_max", self.mu_max, above=0)
         if self.mu0 is not None:
             check_number("mu0", self.mu0, above=0)
-        object.__setattr__(self, "penalty", penalty_named(self.penalty))
 
     @classmethod
     def preset(cls, preset: str | None) -> dict[str, Any]:
@@ -123,7 +126,8 @@ class TQN(Method):
 
     def step(self, problem: Problem, state: State) -> tuple[State, Step]:
         """Run one iteration of Algorithm 2."""
-        k, t, mu, penalty = state.k + 1, state.t, state.mu, self.penalty
+        k, t, mu, rho, penalty = state.k + 1, state.t, state.mu, self.rho, self.penalty
+        assert rho is not None  # __post_init__ has settled both
         assert not isinstance(penalty, str)
         lam = 1 / mu
         if state.learned is None or self.updates(k):  # (26) Q-update
@@ -134,14 +138,15 @@ class TQN(Method):
         shrunk = learned.shrunk or shrink(g, lam, penalty, transform.weights)  # (27) X-update, Algorithm 3
         into = state.x if state.x_old is None else state.x_old
         x = transform.backward(g, out=into)
-        mu_next = min(self.rho * mu, self.mu_max * problem.scale)  # (30) mu-update
+        mu_next = rho * mu if self.mu_max is None else min(rho * mu, self.mu_max * problem.scale)  # (30) mu-update
         old = None if state.x_old is None else state.x
         residuals = advance(t, x, problem.stack, problem.observed, mu / mu_next, old)  # (28) E-, (29) Z-update
 
         if self.absolute:
             primal, change = residuals.primal_max * problem.scale, residuals.change_max * problem.scale
         else:
-            primal, change = residuals.primal / problem.norm, residuals.change / problem.norm
+            size = problem.norm or 1.0
+            primal, change = residuals.primal / size, residuals.change / size
         step = Step(
             objective=shrunk.value,
             primal=primal,
@@ -200,7 +205,7 @@ class VMTQN(Learning):
     def learned(self, problem: Problem, state: State) -> Transform | None:
         """Return PCA(X, 3, r) of the last X: during the run only the columns that survive the threshold are made."""
         r = check_r(self.r, problem.layout)
-        return Matrix(pca(state.x, r, slice_axes=(1, 2)).astype(state.x.dtype, copy=False))
+        return Matrix(principal(state.x, r)[0])
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -321,4 +326,7 @@ class TQNOracle(TQN):
             raise InputError("method 'tqn-oracle' needs the option 'truth': the complete array")
         if np.shape(self.truth) != layout.shape:
             raise InputError(f"truth has shape {np.shape(self.truth)}, the array has shape {layout.shape}")
-        return Keep(Matrix(pca(np.asarray(self.truth), slice_axes=layout.slice_axes)))
+        truth = np.asarray(self.truth, dtype=float)
+        q = pca(truth, slice_axes=layout.slice_axes)
+        size = np.linalg.norm(q.T @ layout.stack(truth).reshape(layout.n3, -1), axis=1)
+        return Keep(Matrix(q[:, size > 1e-12 * size[0]]))  # directions that the truth does not have are known not to be
