@@ -22,6 +22,7 @@ from qrank.data import low_q_rank
 
 from . import cases
 
+PAGE, README = Path("docs/quality.md"), Path("README.md")
 RATES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
 SMOOTH = "hmdb51/SchoolRulesHowTheyHelpUs_wave_f_nm_np1_ba_med_0.avi"
 ABOUT = {
@@ -144,6 +145,11 @@ def write(out: Path, page: Path) -> None:
                 texts.append(f"{np.mean(values):.2f}{draws}" if values else "")
             lines.append(f"| {label} | " + " | ".join(texts) + " |")
     page.write_text("\n".join(lines) + "\n")
+    if page == PAGE and README.exists():  # the README shows the same tables, between two marks
+        before, mark, rest = README.read_text().partition("<!-- quality -->\n")
+        tables = "\n".join(lines[6:]).replace("## ", "**")
+        tables = "\n".join(line + "**" if line.startswith("**") else line for line in tables.splitlines())
+        README.write_text(before + mark + tables.strip("\n") + "\n" + rest[rest.index("<!-- end of quality -->") :])
 
 
 def main() -> None:
@@ -153,7 +159,7 @@ def main() -> None:
         "--data", default=os.environ.get("QRANK_DATA"), help="folder with the data sets (or QRANK_DATA)"
     )
     parser.add_argument("--out", type=Path, default=Path("out/quality"), help="where the cells are saved")
-    parser.add_argument("--page", type=Path, default=Path("docs/quality.md"), help="the page to write")
+    parser.add_argument("--page", type=Path, default=PAGE, help="the page to write")
     parser.add_argument("--only", default="", help="run only cells whose name contains this")
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)

@@ -68,11 +68,11 @@ def advance(
 
     sums = threads.each(work, t1.size, PIECE)
     primal, change, dual, primal_max, change_max = zip(*sums, strict=True)
-    return Residuals(
-        *(math.sqrt(math.fsum(squares)) for squares in (primal, change, dual)),
-        max(primal_max),
-        max(change_max),
-    )
+    return Residuals(_root(primal), _root(change), _root(dual), max(primal_max), max(change_max))
+
+
+def _root(squares: tuple[float, ...]) -> float:
+    return math.sqrt(math.fsum(squares))
 
 
 def _max_abs(a: np.ndarray) -> float:
