@@ -77,7 +77,7 @@ class LogSum:
     array([9.831, 0.   ])
     """
 
-    epsilon: float = 1.1
+    epsilon: float = 5.0
     name: ClassVar[str] = "log-sum"
 
     def __post_init__(self) -> None:
@@ -107,7 +107,7 @@ class Schatten:
     array([8.909, 0.   ])
     """
 
-    p: float = 0.5
+    p: float = 0.8
     name: ClassVar[str] = "schatten"
 
     def __post_init__(self) -> None:

@@ -23,7 +23,7 @@ class Problem:
 
     >>> problem = Problem.of(np.array([[1.0, np.nan], [3.0, 4.0]]))
     >>> problem.y.shape, problem.scale, int(problem.observed.sum())
-    ((2, 2), 4.0, 3)
+    ((2, 2), 8.0, 3)
     """
 
     y: np.ndarray  # known values divided by scale, 0 where missing

@@ -64,7 +64,7 @@ def shrink(g: np.ndarray, lam: float, penalty: Penalty, weights: np.ndarray | No
 
     >>> from qrank.penalties import Nuclear
     >>> g = np.diag([3.0, 1.0])[None]
-    >>> shrink(g, 2.0, Nuclear()).value, g[0, 0, 0].round(12)
+    >>> shrink(g, 2.0, Nuclear()).value, float(g[0, 0, 0].round(12))
     (1.0, 1.0)
     """
     energy = energies(g)

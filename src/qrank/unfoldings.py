@@ -51,7 +51,7 @@ def shrink_unfolding(x: np.ndarray, mode: int, lam: float) -> tuple[np.ndarray, 
     """Return argmin_M  lam ||M_(mode)||_* + ||M - X||_F^2 / 2, and what shrinking tells; x may be overwritten.
 
     >>> m, shrunk = shrink_unfolding(np.diag([3.0, 1.0]), 0, 2.0)
-    >>> shrunk.value, m[0, 0].round(12)
+    >>> shrunk.value, float(m[0, 0].round(12))
     (1.0, 1.0)
     """
     a = np.ascontiguousarray(matrix(x, mode))
