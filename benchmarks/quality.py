@@ -67,7 +67,7 @@ GRID = [
     Group("clip", "vmtqn", (0.2, 0.5), 1, PAPER),
     *(Group("smooth", m, RATES[1:]) for m in ("tnn", "vmtqn")),
     *(Group("balloons", m, (0.1,), 3) for m in ("tnn", "vmtqn", "motqn")),
-    *(Group("balloons", "vmtqn", (0.1,), 3, {"penalty": p}) for p in ("p-shrinkage", "p-shrinkage:0.1", "log-sum", "schatten")),
+    *(Group("balloons", "vmtqn", (0.1,), 3, {"penalty": p}) for p in ("p-shrinkage", "log-sum", "schatten")),
     *(Group("synthetic", m, (0.2, 0.4, 0.6, 0.8), 1, {"r": r}) for m in ("tnn", "vmtqn", "motqn") for r in (2, 5, 10, 20)),
     Group("coil", "vmtqn", (0.1, 0.3, 0.5)),
     Group("coil", "tnn", (0.3,)),

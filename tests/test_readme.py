@@ -48,7 +48,16 @@ def test_every_block_runs(tmp_path, monkeypatch):
 
 def test_the_order_of_the_readme():
     text = (ROOT / "README.md").read_text()
-    marks = ["docs/demo.png", "make demo", "In five lines", "## Methods", "## Files", "## Large data", "## Measured", "## Map"]
+    marks = [
+        "docs/demo.png",
+        "make demo",
+        "In five lines",
+        "## Methods",
+        "## Files",
+        "## Large data",
+        "## Measured",
+        "## Map",
+    ]
     places = [text.index(mark) for mark in marks]
     assert places == sorted(places)
     assert (ROOT / "docs" / "demo.png").exists()

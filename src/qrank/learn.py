@@ -78,8 +78,8 @@ class Principal(Transform):
     def backward(self, g: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         """Return G x_3 Q^T."""
         out = np.empty((len(self.flat), *g.shape[1:]), g.dtype) if out is None else out
-        bracket = self.u @ (g.reshape(len(g), -1) / self.s[:, None])  # its transpose
-        np.matmul(self.flat, bracket, out=out.reshape(self.flat.shape))
+        bracket = threads.matmul(self.u, g.reshape(len(g), -1) / self.s[:, None])  # its transpose
+        threads.matmul(self.flat, bracket, out=out.reshape(self.flat.shape))
         return out
 
 
@@ -102,7 +102,7 @@ class MaximalVariance:
         n3, n1, n2 = t.shape
         flat = t.reshape(n3, n1 * n2)  # T_(3)^T
         wide = n1 * n2 <= n3
-        squares, vectors = eigh(flat.T @ flat if wide else flat @ flat.T)
+        squares, vectors = eigh(threads.gram(flat.T if wide else flat))
         s = np.sqrt(np.maximum(squares, 0))[::-1][: self.r]
         k = max(1, int(np.count_nonzero(s > lam)))
         g = work.array("g", (k, n1, n2), t.dtype)
@@ -115,7 +115,7 @@ class MaximalVariance:
         if safe and not self.lasting and 2 * k > n1 * n2:
             transform = Principal(flat, vectors, s)
         else:
-            q = flat @ vectors
+            q = threads.matmul(flat, vectors)
             s = np.sqrt(np.einsum("ij,ij->j", q, q))  # true also where squaring has lost the small ones
             s = np.maximum(s, np.finfo(s.dtype).tiny)
             q /= s
@@ -158,7 +158,7 @@ class ManifoldDescent:
         flat = base.reshape(self.r, -1)
 
         def value(rotation: np.ndarray) -> tuple[float, tuple[np.ndarray, np.ndarray, Shrunk]]:
-            g = (rotation.T @ flat).reshape(shape)
+            g = threads.matmul(rotation.T, flat).reshape(shape)
             x = g.copy()
             shrunk = shrink(x, lam, penalty)
             return shrunk.envelope, (g, x, shrunk)
@@ -166,7 +166,7 @@ class ManifoldDescent:
         def gradient(payload: tuple[np.ndarray, np.ndarray, Shrunk]) -> np.ndarray:
             g, x, _ = payload
             g -= x
-            return flat @ g.reshape(self.r, -1).T / lam
+            return threads.matmul(flat, g.reshape(self.r, -1).T) / lam
 
         rotation = np.eye(self.r, dtype=t.dtype)
         start = value(rotation)
@@ -206,7 +206,7 @@ def eigh(gram: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     >>> eigh(np.diag([2.0, 1.0]))[0]
     array([1., 2.])
     """
-    with threads.one_blas_thread() if len(gram) < 256 else contextlib.nullcontext():  # a small one gains nothing by two
+    with threads.all_blas_threads() if len(gram) >= 256 else contextlib.nullcontext():  # a small one gains nothing
         return scipy.linalg.eigh(gram, driver="evd", check_finite=False, overwrite_a=True)
 
 
@@ -220,10 +220,10 @@ def principal(t: np.ndarray, r: int) -> tuple[np.ndarray, np.ndarray]:
     n3, n1, n2 = t.shape
     flat = t.reshape(n3, n1 * n2)
     if n3 <= n1 * n2:
-        v = eigh(flat @ flat.T)[1][:, ::-1][:, :r]
+        v = eigh(threads.gram(flat))[1][:, ::-1][:, :r]
     else:  # T_(3)^T U has orthogonal columns but for rounding; QR makes them orthonormal, also in the null space
-        v = np.linalg.qr(flat @ eigh(flat.T @ flat)[1][:, ::-1][:, :r])[0]
-    return v, (v.T @ flat).reshape(-1, n1, n2)
+        v = np.linalg.qr(flat @ eigh(threads.gram(flat.T))[1][:, ::-1][:, :r])[0]
+    return v, threads.matmul(v.T, flat).reshape(-1, n1, n2)
 
 
 def nearest_orthogonal(m: np.ndarray) -> np.ndarray:

@@ -7,6 +7,7 @@ import os
 import time
 import warnings
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -119,9 +120,14 @@ def solve(
 
     ``on_step`` sees every record; a true answer ends the run.
     """
-    if problem.y.size < SMALL and threads.count() > 1:
-        with threads.one_blas_thread():
-            return solve(problem, method, on_step, rng)
+    small = problem.y.size < SMALL
+    with threads.own_threads(1 if small else None) if small or method.shares_out else nullcontext():
+        return _run(problem, method, on_step, rng)
+
+
+def _run(
+    problem: Problem, method: Method, on_step: OnStep | None, rng: np.random.Generator | None
+) -> tuple[np.ndarray, Status, list[Record], Transform | None]:
     history: list[Record] = []
     start = time.perf_counter()
     state = method.init(problem, np.random.default_rng(rng))
@@ -157,6 +163,6 @@ def solve(
             status = Status.INTERRUPTED
             break
     if status in (Status.STEP_LIMIT, Status.DIVERGED):
-        warnings.warn(str(status), ConvergenceWarning, stacklevel=3)
+        warnings.warn(str(status), ConvergenceWarning, stacklevel=4)
     transform = None if status is Status.DIVERGED else method.learned(problem, state)
     return problem.fill(method.answer(state)), status, history, transform

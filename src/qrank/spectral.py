@@ -6,7 +6,8 @@ Shrinking a slice G = U S V^T means replacing S by prox(S). Three facts make tha
 2. **Gram matrix.** For n1 <= n2, G G^T = U S^2 U^T and the result is U_k diag(prox(s)/s) U_k^T G with the k columns
    that survive: one n1 x n1 eigendecomposition and products, instead of an SVD of n1 x n2.
 3. **Where squaring is safe.** The Gram matrix knows s^2 only to eps * s_1^2, so s to eps * s_1^2 / s. With s >= lam >=
-   GRAM_SAFE * s_1 that error is far below lam; a slice with a larger spread gets a true SVD.
+   gram_safe * s_1 that error is far below lam; a slice with a larger spread is taken in double precision, or gets a
+   true SVD where it is that already.
 
 Slices are independent, so threads share them out, each holding BLAS to one thread (`threads.each`).
 """
@@ -98,8 +99,13 @@ def _shrink_part(a: np.ndarray, lam: float, penalty: Penalty) -> tuple[np.ndarra
     w, b = lapack.eigh(gram)  # G G^H = B^H diag(s^2) B
     s = np.sqrt(np.maximum(w, 0))  # ascending, (m, n1)
     if not (lam >= gram_safe(a.dtype) * s[:, -1]).all():
-        if len(a) == 1:
+        if len(a) == 1 and a.dtype.char in "dD":
             return _shrink_svd(a, lam, penalty)
+        if len(a) == 1:  # in double precision the Gram matrix will mostly do, and costs less than an SVD in single
+            double = a.astype(np.result_type(a, np.float64))
+            sums = _shrink_part(double, lam, penalty)
+            a[...] = double
+            return sums
         parts = [_shrink_part(a[i : i + 1], lam, penalty) for i in range(len(a))]
         return tuple(np.concatenate(p) for p in zip(*parts, strict=True))  # pyright: ignore[reportReturnType]
     x = penalty.prox(s, lam)

@@ -1,8 +1,9 @@
 """Both cores for work that BLAS would leave to one.
 
-A product of large matrices is threaded inside BLAS. The decompositions of many small slices, and element-wise passes
-over large arrays, are not: they are cut into pieces here, each piece run by one thread with BLAS held to one thread.
-NumPy and LAPACK release the interpreter's lock, so the threads really run side by side. A piece is computed in the
+The decompositions of many small slices, and element-wise passes over large arrays, are cut into pieces here, each piece
+run by one thread with BLAS held to one thread. BLAS's own threads would do for the products of large matrices between them,
+but they wait for more work by spinning, for tens of milliseconds after each product, on the cores that the pieces need. So
+products are shared out here, too, and only a large eigendecomposition gets BLAS's threads (`all_blas_threads`). NumPy and LAPACK release the interpreter's lock, so the threads really run side by side. A piece is computed in the
 same way whichever thread takes it, so results do not depend on their number.
 """
 
@@ -12,7 +13,8 @@ import math
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from contextvars import ContextVar
 from functools import cache
 
 import numpy as np
@@ -64,12 +66,18 @@ def _pool(workers: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(workers, thread_name_prefix="qrank")
 
 
+_workers: ContextVar[int | None] = ContextVar("workers", default=None)
+
+
 def count() -> int:
     """Return the number of threads to use: as many as the caller lets BLAS have.
 
     >>> count() >= 1
     True
     """
+    workers = _workers.get()
+    if workers is not None:
+        return workers
     return max((lib.num_threads for lib in _controller().lib_controllers if lib.user_api == "blas"), default=1)
 
 
@@ -80,6 +88,49 @@ def one_blas_thread() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def own_threads(workers: int | None = None) -> Iterator[None]:
+    """Hold BLAS to one thread inside the block and share work out in as many threads as BLAS had, or as are given."""
+    token = _workers.set(workers or count())
+    try:
+        with one_blas_thread():
+            yield
+    finally:
+        _workers.reset(token)
+
+
+@contextmanager
+def all_blas_threads() -> Iterator[None]:
+    """Give BLAS its threads back inside the block."""
+    with _controller().limit(limits=count(), user_api="blas"):
+        yield
+
+
+def matmul(a: np.ndarray, b: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+    """Return the product of two matrices, its columns shared out.
+
+    >>> matmul(np.eye(2), np.array([[1.0, 2.0], [3.0, 4.0]]))[1]
+    array([3., 4.])
+    """
+    out = np.empty((a.shape[0], b.shape[1]), np.result_type(a, b)) if out is None else out
+    a = a if a.flags.c_contiguous or a.flags.f_contiguous else np.ascontiguousarray(a)
+    each(lambda s: np.matmul(a, b[:, s], out=out[:, s]), b.shape[1], -(-b.shape[1] // count()))
+    return out
+
+
+def gram(a: np.ndarray) -> np.ndarray:
+    """Return A A^T, the sum over A's columns shared out.
+
+    >>> gram(np.array([[1.0, 2.0]]))
+    array([[5.]])
+    """
+    parts = each(lambda s: a[:, s] @ a[:, s].T, a.shape[1], -(-a.shape[1] // count()))
+    total = parts[0]
+    for part in parts[1:]:
+        total += part
+    return total
+
+
 def each(work: Callable[[slice], object], length: int, piece: int) -> list:
     """Call ``work(slice)`` on consecutive pieces of ``range(length)`` in threads; return the results in order.
 
@@ -88,7 +139,7 @@ def each(work: Callable[[slice], object], length: int, piece: int) -> list:
     """
     pieces = [slice(start, min(start + piece, length)) for start in range(0, length, piece)]
     workers = min(count(), len(pieces))
-    with one_blas_thread():
+    with one_blas_thread() if _workers.get() is None else nullcontext():
         if workers <= 1:
             return [work(s) for s in pieces]
         return list(_pool(workers).map(work, pieces))

@@ -121,7 +121,7 @@ def _along_first(m: Any, t: np.ndarray, out: np.ndarray | None) -> np.ndarray:
     m = m.astype(t.dtype, copy=False)
     if out is None or scipy.sparse.issparse(m):
         return (m @ flat).reshape(-1, *t.shape[1:])
-    np.matmul(m, flat, out=out.reshape(m.shape[0], -1))
+    threads.matmul(m, flat, out=out.reshape(m.shape[0], -1))
     return out
 
 

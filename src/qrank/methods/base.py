@@ -23,6 +23,9 @@ class Method:
 
     name: ClassVar[str]
     about: ClassVar[str]
+    shares_out: ClassVar[bool] = (
+        False  # its kernels use threads.py throughout, so that BLAS needs no threads of its own
+    )
 
     tol: float = 1e-5
     max_steps: int = 500

@@ -68,6 +68,7 @@ class TQN(Method):
 
     name: ClassVar[str] = "tqn"
     about: ClassVar[str] = "Q-nuclear norm with a transform that you give (q: n3 x r, orthonormal columns)"
+    shares_out: ClassVar[bool] = True
 
     rho: float | None = None  # None: 1.2, but 1.1 for a non-convex penalty, whose answer depends on a slower path
     mu0: float | None = None  # None: from the data
