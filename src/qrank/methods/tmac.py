@@ -27,7 +27,8 @@ most.
 
 No rank can be too large for the data: r (m + n - r) numbers describe an m x n matrix of rank r, and where they come
 near the number of observed entries the factorisation fits them whatever the missing ones are. Left out, ``rank_max`` is
-the largest rank for which they are at most the share ``freedom`` of the observed entries.
+the largest rank for which they are at most the share ``freedom`` of the observed entries; but as the ranks of an array
+satisfy r_n <= product of the others, ranks too low for the largest of them are raised.
 """
 
 from __future__ import annotations
@@ -73,13 +74,13 @@ class TMac(Method):
     name: ClassVar[str] = "tmac"
     about: ClassVar[str] = "parallel matrix factorisation of all unfoldings with adaptive ranks (Xu et al. 2015)"
 
-    tol: float = 1e-4
+    tol: float = 5e-3  # stopping early is part of how it keeps from overfitting
     strategy: str = "increase"  # or "decrease", "fixed"
     rank: int | Sequence[int] | None = None  # first ranks; None: rank_min to increase, else rank_max
     rank_min: int | Sequence[int] = 1
     rank_max: int | Sequence[int] | None = None  # None: from the number of observed entries
     rank_step: int | Sequence[int] | None = None  # None: a twentieth of rank_max, at least 1
-    freedom: float = 0.7
+    freedom: float = 0.6
     alpha: Sequence[float] | None = None  # first weights of the unfoldings, one for each axis; None: equal
     adaptive: bool | None = None  # weights follow the fits; None: unless ranks decrease
     stall: float = 1e-2
@@ -102,7 +103,7 @@ class TMac(Method):
         y, axes = problem.y, problem.layout.rest + problem.layout.slice_axes
         most = [min(n, y.size // n) for n in y.shape]
         if self.rank_max is None:
-            free = [_rank_within(n, y.size // n, self.freedom * problem.known) for n in y.shape]
+            free = _compatible([_rank_within(n, y.size // n, self.freedom * problem.known) for n in y.shape])
         else:
             free = _each("rank_max", self.rank_max, axes)
         high = [min(a, b) for a, b in zip(free, most, strict=True)]
@@ -120,7 +121,7 @@ class TMac(Method):
     def step(self, problem: Problem, state: State) -> tuple[State, Step]:
         """Run one round of alternating least squares (Algorithm 1 of the paper)."""
         z, factors, alpha, fits_old, cut, rng, low, high, more = state
-        z_new, fits, d, grown = np.zeros_like(z), np.zeros(z.ndim), z.ndim, False
+        z_new, fits, d = np.zeros_like(z), np.zeros(z.ndim), z.ndim
         modes = [n for n in range(d) if alpha[n] > 0]
         for n in modes:
             zn = matrix(z, n)
@@ -134,7 +135,7 @@ class TMac(Method):
             fits[n] = _blend(z_new, alpha[n], product, problem)
             left = fits[n] / fits_old[n] if fits_old[n] > 0 else 1.0
             if self.strategy == "increase" and len(yn) < high[n] and left >= 1 - self.stall:
-                yn, grown = _increased(yn, min(more[n], high[n] - len(yn)), rng), True
+                yn = _increased(yn, min(more[n], high[n] - len(yn)), rng)
             settled = self.strategy == "decrease" and not cut[n] and left >= 1 - 10 * self.stall
             if settled and (r := self._decreased(w[::-1], low[n])):
                 yn, cut[n] = u[:, -r:].T @ yn, True
@@ -144,10 +145,13 @@ class TMac(Method):
             alpha = _adapted(alpha, fits, problem.norm)  # weights follow the fits
         z -= z_new
         ranks = [len(factors[n]) for n in modes]
+        growing = self.strategy == "increase" and any(len(factors[n]) < high[n] for n in modes)
         miss = float(alpha @ fits) / (problem.norm or 1.0)
         step = Step(
             objective=float(alpha @ fits**2) / 2,
-            primal=miss if grown else 0.0,  # Z = M on Omega always; a step that raised a rank is not the last
+            primal=miss
+            if growing
+            else 0.0,  # Z = M on Omega always, but while ranks grow only a perfect fit is the end
             dual=miss,
             change=norm(z) / (problem.norm or 1.0),
             mu=1.0,
@@ -175,6 +179,19 @@ def _rank_within(m: int, n: int, numbers: float) -> int:
     """Return the largest r, at least 1, with r (m + n - r) <= numbers."""
     r = np.arange(1, min(m, n) + 1)
     return max(1, int(np.count_nonzero(r * (m + n - r) <= numbers)))
+
+
+def _compatible(ranks: list[int]) -> list[int]:
+    """Return the ranks, the smaller ones raised evenly if the largest is above the product of the others.
+
+    >>> _compatible([50, 2, 2]), _compatible([4, 2, 2])
+    ([50, 8, 8], [4, 2, 2])
+    """
+    largest = max(ranks)
+    n = ranks.index(largest)
+    short = largest / math.prod(r for i, r in enumerate(ranks) if i != n)
+    factor = max(1.0, short ** (1 / (len(ranks) - 1)))
+    return [r if i == n else math.ceil(r * factor) for i, r in enumerate(ranks)]
 
 
 def _each(name: str, given: Any, axes: Sequence[int]) -> list[int]:
