@@ -1,0 +1,40 @@
+"""Films side by side as one picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .. import metrics
+from ..errors import FileError, need
+
+
+def draw(path: Path, truth: np.ndarray, known: np.ndarray, answers: dict[str, np.ndarray]) -> None:
+    """Draw what was known, the answers and the truth side by side, two frames of different scenes, with their dB."""
+    need("matplotlib", "report", "the picture")
+    from matplotlib.figure import Figure
+
+    frames = _frames(truth)
+    columns: dict[str, Any] = {f"known: {known.mean():.0%}": np.where(known, truth, 0)}
+    columns |= {f"{name}: {metrics.psnr(x, truth):.1f} dB": x for name, x in answers.items()}
+    columns["truth"] = truth
+    figure = Figure(figsize=(11, 0.35 + 2.05 * len(frames)), layout="constrained")
+    grid = figure.subplots(len(frames), len(columns), squeeze=False)
+    for line, frame in zip(grid, frames, strict=True):
+        for ax, (title, film) in zip(line, columns.items(), strict=True):
+            ax.imshow(np.clip(film[frame], 0, 1), interpolation="nearest")
+            ax.set_axis_off()
+            if frame == frames[0]:
+                ax.set_title(title)
+    try:
+        figure.savefig(path, dpi=100)
+    except OSError as error:
+        raise FileError(f"the picture {path} cannot be written: {error.strerror}") from error
+
+
+def _frames(truth: np.ndarray) -> tuple[int, int]:
+    """Return the middle frame, and the one that differs most from it."""
+    middle = len(truth) // 2
+    return middle, int(np.argmax(np.square(truth - truth[middle]).sum(axis=(1, 2, 3))))
