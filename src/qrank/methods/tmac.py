@@ -20,7 +20,7 @@ r_n x r_n matrix, no SVD of an unfolding.
 
 **Ranks** change when fit_n stalls. ``"increase"`` adds ``rank_step`` random directions to Y_n when fit_n has fallen by
 less than the share ``stall`` in a step, up to ``rank_max``. ``"decrease"`` starts high and cuts once, as soon as fit_n
-falls by less than ten times that share (before, the zeros of the start leave false gaps): at the widest gap between
+falls by less than five times that share (before, the zeros of the start leave false gaps): at the widest gap between
 the eigenvalues of X_n^T X_n, if it is ``gap`` times the mean of the others. ``"fixed"`` keeps ``rank``. Weights that
 follow the fits suit ranks that grow; with ranks that are too high they would give all to the unfolding that overfits
 most.
@@ -80,10 +80,10 @@ class TMac(Method):
     rank_min: int | Sequence[int] = 1
     rank_max: int | Sequence[int] | None = None  # None: from the number of observed entries
     rank_step: int | Sequence[int] | None = None  # None: a twentieth of rank_max, at least 1
-    freedom: float = 0.6
+    freedom: float = 0.65
     alpha: Sequence[float] | None = None  # first weights of the unfoldings, one for each axis; None: equal
     adaptive: bool | None = None  # weights follow the fits; None: unless ranks decrease
-    stall: float = 1e-2
+    stall: float = 2e-2
     gap: float = 10.0
 
     def __post_init__(self) -> None:
@@ -136,7 +136,7 @@ class TMac(Method):
             left = fits[n] / fits_old[n] if fits_old[n] > 0 else 1.0
             if self.strategy == "increase" and len(yn) < high[n] and left >= 1 - self.stall:
                 yn = _increased(yn, min(more[n], high[n] - len(yn)), rng)
-            settled = self.strategy == "decrease" and not cut[n] and left >= 1 - 10 * self.stall
+            settled = self.strategy == "decrease" and not cut[n] and left >= 1 - 5 * self.stall
             if settled and (r := self._decreased(w[::-1], low[n])):
                 yn, cut[n] = u[:, -r:].T @ yn, True
             factors[n] = yn
@@ -228,7 +228,7 @@ def _blend(z: np.ndarray, weight: float, product: np.ndarray, problem: Problem) 
 
 
 def _adapted(alpha: np.ndarray, fits: np.ndarray, scale: float) -> np.ndarray:
-    """Return weights inversely proportional to the squared fits."""
+    """Return weights inversely proportional to the fits."""
     tiny = np.finfo(fits.dtype).eps * (scale or 1.0)
-    weights = np.where(alpha > 0, 1 / np.maximum(fits, tiny) ** 2, 0.0)
+    weights = np.where(alpha > 0, 1 / np.maximum(fits, tiny), 0.0)
     return weights / weights.sum()
