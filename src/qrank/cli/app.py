@@ -12,6 +12,7 @@ from .demo import demo
 from .fill import fill
 from .inspect import inspect
 from .methods import methods
+from .reproduce import reproduce
 
 HELP = """Fill what is missing in images, videos and any multi-way data.
 
@@ -51,5 +52,5 @@ def _frame(
 
 
 _frame.__doc__ = HELP
-for command in (fill, compare, inspect, methods, demo):
+for command in (fill, compare, inspect, reproduce, methods, demo):
     app.command(epilog=EPILOG if command in (fill, compare) else None)(command)

@@ -1,0 +1,120 @@
+"""``qrank reproduce``: the paper's tables and figures, beside the paper's own numbers."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from ..errors import InputError, nearest
+from ..experiments import PLANS, Size, Store, run, write
+from ..experiments.cells import Cell
+from ..experiments.grid import seconds_left
+from ..experiments.spectra import data_sets, measure
+from .words import ABORTED, guarded, human, leave
+
+Opt = typer.Option
+
+
+class Watch:
+    """The live line: cells done, where the running ones are, and the time left."""
+
+    def __init__(self, out: Console, line: Console, jobs: int) -> None:
+        self.out, self.jobs = out, jobs
+        self.status = line.status("reading the data")
+        self.todo: list[Cell] = []
+        self.there = 0
+        self.done: list[tuple[Cell, float]] = []
+        self.running: dict[Cell, str] = {}
+        self.began = time.perf_counter()
+
+    def planned(self, todo: Sequence[Cell], there: int) -> None:
+        """Say what is to be done."""
+        self.todo, self.there = list(todo), there
+        kept = f", {there} are there already" if there else ""
+        self.out.print(f"{len(todo)} cells to run{kept}", markup=False)
+        self._show()
+
+    def stepped(self, cell: Cell, step: int, residual: float) -> None:
+        """Show where a cell is."""
+        self.running[cell] = f"{cell.data} {cell.label} p = {cell.p:g}: step {step}, residual {residual:.0e}"
+        self._show()
+
+    def finished(self, cell: Cell, numbers: dict[str, Any]) -> None:
+        """Say what came out of a cell."""
+        self.running.pop(cell, None)
+        self.todo.remove(cell)
+        self.done.append((cell, numbers["seconds_in_all"]))
+        rank = "" if cell.r is None else f", r = {cell.r}"
+        self.out.print(
+            f"{len(self.done)}/{len(self.done) + len(self.todo)} {cell.data}{rank}, {cell.label} at {cell.p:g},"
+            f" draw {cell.draw}: {numbers['psnr']:.2f} dB, {numbers['steps']} steps, {human(numbers['seconds'])}",
+            markup=False,
+        )
+        self._show()
+
+    def _show(self) -> None:
+        left = seconds_left(self.todo, self.done, self.jobs)
+        total = len(self.done) + len(self.todo)
+        parts = [f"{len(self.done)} of {total} cells", *self.running.values()]
+        if left is not None:
+            parts.append(f"about {human(left)} left")
+        self.status.update(" · ".join(parts))
+
+
+@guarded
+def reproduce(
+    names: Annotated[list[str], typer.Argument(metavar="NAME...", help=f"{', '.join(PLANS)}, or all.")],
+    data: Annotated[
+        Path | None, Opt(help="Folder with the data sets; the environment variable QRANK_DATA does, too.")
+    ] = None,
+    output: Annotated[
+        Path, Opt("--output", "-o", help="Folder for the finished cells and what is made of them.")
+    ] = Path("reproduction"),
+    page: Annotated[
+        Path | None, Opt(help="The Markdown page to write, figures beside it. [default: index.md in the folder]")
+    ] = None,
+    quick: Annotated[bool, Opt("--quick", help="A small version of everything, in minutes.")] = False,
+    full: Annotated[bool, Opt("--full", help="All cells at full size and with the paper's trials: days.")] = False,
+    jobs: Annotated[int, Opt(help="Processes to share the cells out to.", min=1)] = 1,
+    show: Annotated[bool, Opt("--show", help="Run nothing: make the page from the cells that are there.")] = False,
+    quiet: Annotated[bool, Opt("--quiet", "-q", help="Say nothing but errors.")] = False,
+) -> None:
+    """Run the experiments of the paper and set the numbers beside the paper's own.
+
+    Every finished cell is saved at once: the same command, started again, goes on where it was stopped. The page has the
+    tables and figures; a CSV file for each experiment has every cell with settings, versions, seed and data hash.
+
+    Example: qrank reproduce cifar --data data --quick
+    """
+    if quick and full:
+        raise InputError("--quick and --full exclude each other")
+    chosen = list(PLANS) if "all" in names else list(dict.fromkeys(names))
+    for name in chosen:
+        if name not in PLANS:
+            raise InputError(f"unknown experiment '{name}'{nearest(name, [*PLANS, 'all'])}")
+    size = Size.QUICK if quick else Size.FULL if full else Size.STANDARD
+    folder = data or (Path(given) if (given := os.environ.get("QRANK_DATA")) else None)
+    output = output / size if size is not Size.STANDARD else output
+    out = Console(quiet=quiet, highlight=False, soft_wrap=True)
+    watch = Watch(out, Console(stderr=True, quiet=quiet), jobs)
+    if not show:
+        try:
+            with watch.status:
+                for name in chosen:
+                    for data_set in data_sets(name, size):
+                        measure(data_set, output, folder)
+                plan = [cell for name in chosen for cell in PLANS[name].cells(size)]
+                run(plan, Store(output / "cells"), folder, jobs=jobs, watcher=watch)
+        except KeyboardInterrupt:
+            kept = len(watch.done)
+            raise leave(
+                f"stopped; {kept} finished cells are kept: the same command goes on from there", ABORTED
+            ) from None
+    paths = write(chosen, size, output, page or output / "index.md")
+    out.print(f"wrote {paths[-1]}", markup=False)

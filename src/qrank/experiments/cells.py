@@ -1,0 +1,181 @@
+"""One cell of an experiment: a method on a data set of which a share p is seen."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy
+
+from .. import threads
+from ..api import complete
+from ..errors import ConvergenceWarning
+from ..methods import METHODS, Method
+from ..metrics import psnr
+from ..problem import Problem
+from ..solve import OnStep, Record
+from . import sources
+
+SHOWN = (0.13, 0.38, 0.63, 0.88)  # which slices pictures show, as shares of n3
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What is run. ``options`` are those of the method, as JSON; ``r`` is the Q-rank of synthetic data."""
+
+    data: str
+    method: str
+    p: float
+    draw: int = 0
+    options: str = "{}"
+    r: int | None = None
+    curve: bool = False  # record the PSNR after every step
+    pictures: bool = False  # keep some slices
+
+    @property
+    def label(self) -> str:
+        """The method with its options, as tables name it.
+
+        >>> Cell("video", "vmtqn", 0.3, options='{"penalty": "log-sum"}').label
+        'vmtqn, penalty log-sum'
+        """
+        given = json.loads(self.options)
+        return ", ".join([self.method, *(f"{name} {value}" for name, value in given.items())])
+
+    @property
+    def key(self) -> str:
+        """The name of its files.
+
+        >>> Cell("coil", "tnn", 0.2, 1).key
+        'coil/tnn_p0.2_d1'
+        """
+        label = re.sub(r"[^\w.-]+", "-", self.label)
+        return f"{self.data}/{label}" + ("" if self.r is None else f"_r{self.r}") + f"_p{self.p:g}_d{self.draw}"
+
+    @property
+    def plain(self) -> Cell:
+        """The cell but for what is kept of it besides its numbers."""
+        return replace(self, curve=False, pictures=False)
+
+    def configured(self, truth: np.ndarray | None = None) -> Method:
+        """Return the method with its options."""
+        options = json.loads(self.options)
+        preset = options.pop("preset", None)
+        if self.method == "tqn-oracle":
+            options["truth"] = truth
+        return METHODS[self.method].configured(preset, **options)
+
+
+@dataclass(eq=False)
+class Outcome:
+    """What came out: numbers, and where the cell asks for them slices (truth, what is seen as NaN, answer)."""
+
+    numbers: dict[str, Any]
+    pictures: dict[str, np.ndarray]
+
+
+def observed(cell: Cell, shape: tuple[int, ...]) -> np.ndarray:
+    """Return what is seen: every entry on its own with probability p."""
+    return np.random.default_rng([cell.draw, 0]).random(shape) < cell.p
+
+
+def run(cell: Cell, folder: Path | None, on_step: OnStep | None = None) -> Outcome:
+    """Run a cell.
+
+    >>> found = run(Cell("synthetic-20", "vmtqn", 0.8, r=2), None).numbers
+    >>> found["psnr"] > 40, found["shape"]
+    (True, [20, 20, 20])
+    """
+    truth = sources.truth(cell.data, folder, cell.r, cell.draw)
+    known = observed(cell, truth.shape)
+    method = cell.configured(truth)
+    start = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        if cell.curve:
+            x, steps, status, curve = _followed(truth, known, method, cell.draw, on_step)
+        else:
+            found = complete(truth, known, method, (1, 2), rng=cell.draw, on_step=on_step)
+            x, steps, status, curve = found.x, [record.seconds for record in found.history], found.status.name, None
+    seconds = time.perf_counter() - start
+    numbers = {
+        "cell": asdict(cell),
+        "shape": list(truth.shape),
+        "psnr": _finite(psnr(x, truth)),
+        "psnr_missing": _finite(psnr(x, truth, ~known)) if not known.all() else None,
+        "seconds": steps[-1] if steps else 0.0,
+        "seconds_in_all": seconds,
+        "steps": len(steps),
+        "stamps": steps if cell.curve else None,  # seconds at the end of each step
+        "curve": curve,
+        "status": status,
+        "settings": str(cell.configured()),
+        "fingerprint": sources.fingerprint(truth),
+        "seed": cell.draw,
+        "versions": versions(),
+        "threads": threads.count(),
+    }
+    return Outcome(numbers, _pictures(truth, known, x) if cell.pictures else {})
+
+
+def _followed(
+    truth: np.ndarray, known: np.ndarray, method: Method, seed: int, on_step: OnStep | None
+) -> tuple[np.ndarray, list[float], str, list[float]]:
+    """Run a method step by step, with the PSNR after each; the clock stands while that is measured."""
+    problem = Problem.of(truth, known, (1, 2))
+    stamps: list[float] = []
+    curve: list[float] = []
+    clock, status = 0.0, "STEP_LIMIT"
+    with threads.own_threads() if method.shares_out else nullcontext():
+        start = time.perf_counter()
+        state = method.init(problem, np.random.default_rng(seed))
+        for k in range(1, method.max_steps + 1):
+            state, told = method.step(problem, state)
+            clock += time.perf_counter() - start
+            stamps.append(clock)
+            x = method.answer(state).reshape(truth.shape) * problem.scale
+            x[known] = truth[known]
+            curve.append(_finite(psnr(x, truth)))
+            if on_step is not None:
+                on_step(
+                    Record(
+                        k, clock, told.objective, told.primal, told.dual, told.change, told.mu, told.rank, told.slices
+                    )
+                )
+            if max(told.primal, told.change) <= method.tol:
+                status = "CONVERGED"
+                break
+            start = time.perf_counter()
+    return x, stamps, status, curve
+
+
+def _pictures(truth: np.ndarray, known: np.ndarray, x: np.ndarray) -> dict[str, np.ndarray]:
+    at = [int(share * len(truth)) for share in SHOWN]
+    eight = lambda a: (np.clip(a[at], 0, 1) * 255).round().astype(np.uint8)  # noqa: E731
+    return {"truth": eight(truth), "known": known[at], "x": eight(x)}
+
+
+def _finite(value: float) -> float:
+    """Return a PSNR that JSON can hold: an exact answer counts as 400 dB, which no float64 arithmetic reaches."""
+    return 400.0 if math.isinf(value) else float(value)
+
+
+def versions() -> dict[str, str]:
+    """Return the versions that numbers depend on."""
+    from .. import __version__
+
+    python = ".".join(str(v) for v in sys.version_info[:3])
+    return {"qrank": __version__, "numpy": np.__version__, "scipy": scipy.__version__, "python": python}
+
+
+Progress = Callable[[Cell, Record], Any]

@@ -1,0 +1,206 @@
+"""The figures, drawn from finished cells."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import FileError, need
+from . import spectra
+from .cells import Cell
+from .grid import Store
+from .plans import ROWS, Size, Square, q_sizes, rank_data, square
+from .tables import means, printed
+
+WHITE = 40.0  # dB: white in the grey-scale pictures, as in the paper
+
+
+def _figure(width: float, height: float) -> Any:
+    need("matplotlib", "report", "a figure")
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def _save(figure: Any, path: Path) -> Path:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path, dpi=110)
+    except OSError as error:
+        raise FileError(f"the figure {path} cannot be written: {error.strerror}") from error
+    return path
+
+
+def curves(store: Store, plan: Sequence[Cell], sets: dict[str, str], path: Path) -> Path | None:
+    """Draw PSNR against the sampling rate for each data set, the paper's figures dashed."""
+    there = {data: found for data in sets if (found := means(store, [c for c in plan if c.data == data]))}
+    there = {data: found for data, found in there.items() if any(len(at) > 1 for at in found.values())}
+    if not there:
+        return None
+    figure = _figure(5.2 * len(there) + 1.2, 4)
+    axes = figure.subplots(1, len(there), squeeze=False)[0]
+    for ax, (data, found) in zip(axes, there.items(), strict=True):
+        top = 0.0
+        for i, label in enumerate(name for name in ROWS if name in found):
+            ours = {p: float(np.mean(values)) for p, values in sorted(found[label].items())}
+            ax.plot(list(ours), list(ours.values()), marker="o", ms=3, color=f"C{i % 10}", label=ROWS[label],
+                    ls="-" if i < 10 else ":")  # fmt: skip
+            theirs = {p: printed(data, label, p) for p in ours}
+            theirs = {p: v for p, v in theirs.items() if isinstance(v, float)}
+            ax.plot(list(theirs), list(theirs.values()), ls="--", lw=0.8, color=f"C{i % 10}")
+            if label != "tqn-oracle":
+                top = max([top, *ours.values(), *theirs.values()])
+        ax.set(title=sets[data], xlabel="sampling rate p", ylabel="PSNR, dB", ylim=(None, top + 3))
+        ax.grid(alpha=0.3)
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside right center", fontsize="small")
+    return _save(figure, path)
+
+
+def pictures(store: Store, plan: Sequence[Cell], data: str, path: Path, tall: bool = False) -> Path | None:
+    """Draw two slices of the truth, of what is seen, and of every answer."""
+    panels: dict[str, np.ndarray] = {}
+    join = np.hstack if tall else np.vstack
+    for cell in plan:
+        kept = store.pictures(cell) if cell.data == data and cell.pictures else None
+        numbers = store.load(cell)
+        if kept is None or numbers is None:
+            continue
+        some = [1, 3] if tall else [0, 2]
+        if not panels:
+            panels["truth"] = join(list(kept["truth"][some]))
+            panels[f"seen: {cell.p:.0%}"] = join(list(np.where(kept["known"], kept["truth"], 0)[some]))
+        panels[f"{ROWS.get(cell.label, cell.label)}: {numbers['psnr']:.2f} dB"] = join(list(kept["x"][some]))
+    if len(panels) < 3:
+        return None
+    columns = min(5, len(panels))
+    lines = -(-len(panels) // columns)
+    height, width = next(iter(panels.values())).shape
+    figure = _figure(11, lines * (11 / columns * height / width + 0.3))
+    axes = figure.subplots(lines, columns, squeeze=False).ravel()
+    for ax in axes:
+        ax.set_axis_off()
+    for ax, (title, picture) in zip(axes, panels.items(), strict=False):
+        ax.imshow(picture, cmap="gray", vmin=0, vmax=255, interpolation="nearest")
+        ax.set_title(title, fontsize="small")
+    return _save(figure, path)
+
+
+def recovered(store: Store, grid: Square, cells: Sequence[Cell]) -> np.ndarray:
+    """Return the mean PSNR over the trials, ranks by rates; NaN where nothing was run."""
+    values: dict[tuple[int, float], list[float]] = {}
+    for cell in cells:
+        numbers = store.load(cell)
+        if numbers is not None and cell.r is not None:
+            values.setdefault((cell.r, cell.p), []).append(min(numbers["psnr"], 400.0))
+    return np.array([[np.mean(values.get((r, p), [np.nan])) for p in grid.rates] for r in grid.ranks])
+
+
+def squares(store: Store, grid: Square, panels: Mapping[str, Sequence[Cell]], path: Path) -> Path | None:
+    """Draw grey-scale squares of PSNR over sampling rate and Q-rank; 40 dB is white."""
+    found = {title: recovered(store, grid, cells) for title, cells in panels.items()}
+    if all(np.isnan(values).all() for values in found.values()):
+        return None
+    figure = _figure(4 * len(found) + 0.6, 3.9)
+    axes = figure.subplots(1, len(found), squeeze=False, sharey=True)[0]
+    image = None
+    for ax, (title, values) in zip(axes, found.items(), strict=True):
+        image = ax.imshow(
+            values, cmap="gray", vmin=0, vmax=WHITE, origin="lower", aspect="auto", interpolation="nearest"
+        )
+        ax.set_xticks(range(len(grid.rates)), [f"{p:g}" for p in grid.rates], fontsize="x-small", rotation=90)
+        ax.set_yticks(range(len(grid.ranks)), [str(r) for r in grid.ranks], fontsize="x-small")
+        ax.set(title=title, xlabel="sampling rate p")
+    axes[0].set_ylabel("Q-rank r of the truth")
+    figure.colorbar(image, ax=list(axes), label="PSNR, dB (white: 40 and more)", shrink=0.9)
+    return _save(figure, path)
+
+
+def times(store: Store, plan: Sequence[Cell], path: Path) -> Path | None:
+    """Draw the time of an iteration of each method, and PSNR against time."""
+    runs = {}
+    for cell in plan:
+        numbers = store.load(cell) if cell.curve else None
+        if numbers is not None and numbers.get("curve"):
+            runs[cell.label] = numbers
+    if not runs:
+        return None
+    figure = _figure(11, 4)
+    left, right = figure.subplots(1, 2)
+    names = list(runs)
+    left.barh([ROWS.get(n, n) for n in names], [runs[n]["seconds"] / runs[n]["steps"] for n in names],
+              color=[f"C{i % 10}" for i in range(len(names))])  # fmt: skip
+    left.invert_yaxis()
+    left.set(xlabel="seconds per iteration", xscale="log")
+    left.grid(alpha=0.3, axis="x")
+    for i, name in enumerate(names):
+        if name == "tqn-oracle":
+            continue  # far above all others
+        right.plot(runs[name]["stamps"], runs[name]["curve"], color=f"C{i % 10}", label=ROWS.get(name, name),
+                   ls="-" if i < 10 else ":")  # fmt: skip
+    right.set(xlabel="seconds", ylabel="PSNR, dB", xscale="log")
+    right.grid(alpha=0.3)
+    right.legend(fontsize="x-small")
+    return _save(figure, path)
+
+
+def spectrum(data: str, out: Path, path: Path) -> Path | None:
+    """Draw the sorted singular values under both transforms beside some frames."""
+    found, frames = spectra.load(data, out), spectra.frames(data, out)
+    if found is None or frames is None:
+        return None
+    figure = _figure(11, 4)
+    left, right = figure.subplots(1, 2)
+    left.plot(found["fourier"], label="TNN: Fourier (unitary)")
+    left.plot(found["learned"], label="learned Q: PCA")
+    left.set(xlabel=f"the first {len(found['learned'])} of all, sorted", ylabel="singular value", yscale="log")
+    left.grid(alpha=0.3)
+    left.legend()
+    right.imshow(np.vstack([np.hstack(list(frames[:2])), np.hstack(list(frames[2:]))]), cmap="gray")
+    right.set_axis_off()
+    right.set_title("four of the frames")
+    return _save(figure, path)
+
+
+def influence_of_r(store: Store, plan: Sequence[Cell], size: Size, out: Path, path: Path) -> Path | None:
+    """Draw time and PSNR against r, TNN as a line, and the singular values of the unfolding."""
+    data, values = rank_data(size)
+    runs = {}
+    for cell in plan:
+        if cell.data == data and cell.method == "vmtqn":
+            numbers = store.load(cell)
+            if numbers is not None:
+                runs[int(cell.label.rsplit(" ", 1)[1])] = numbers
+    tnn = next((store.load(c) for c in plan if c.data == data and c.method == "tnn"), None)
+    found = spectra.load(data, out)
+    if len(runs) < 2 or tnn is None or found is None:
+        return None
+    figure = _figure(11, 3.6)
+    first, second, third = figure.subplots(1, 3)
+    ranks = [r for r in values if r in runs]
+    first.plot(ranks, [runs[r]["seconds"] for r in ranks], marker="o", label="VMTQN")
+    first.axhline(tnn["seconds"], color="C1", label="TNN")
+    first.set(xlabel="r", ylabel="seconds")
+    second.plot(ranks, [runs[r]["psnr"] for r in ranks], marker="o", label="VMTQN")
+    second.axhline(tnn["psnr"], color="C1", label="TNN")
+    second.set(xlabel="r", ylabel="PSNR, dB")
+    third.plot(np.arange(1, len(found["unfolding"]) + 1), found["unfolding"])
+    third.set(xlabel="i", ylabel="singular value i of the mode-3 unfolding", yscale="log")
+    for ax in (first, second, third):
+        ax.grid(alpha=0.3)
+    first.legend()
+    return _save(figure, path)
+
+
+def sizes_of_q(store: Store, plan: Sequence[Cell], size: Size, path: Path) -> Path | None:
+    """Draw the synthetic square for three sizes of Q."""
+    grid = square(size)
+    mine = [cell for cell in plan if cell.data == grid.data]
+    whole = max(q_sizes(size))
+    panels = {
+        f"Q: {whole} x {r}": [c for c in mine if c.label == ("vmtqn" if r == whole else f"vmtqn, r {r}")]
+        for r in q_sizes(size)
+    }
+    return squares(store, grid, panels, path)

@@ -1,0 +1,218 @@
+"""Many cells: run those that are not there yet, in processes if asked, and keep each as soon as it is done."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import queue
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from ..errors import FileError
+from ..solve import Record
+from . import cells, sources
+from .cells import Cell
+
+
+class Watcher(Protocol):
+    """Who is told how a grid goes on."""
+
+    def planned(self, todo: Sequence[Cell], there: int) -> None:
+        """Told once: what is to be run, and how many cells are there already."""
+        ...
+
+    def stepped(self, cell: Cell, step: int, residual: float) -> None:
+        """Told now and then where a running cell is."""
+        ...
+
+    def finished(self, cell: Cell, numbers: dict[str, Any]) -> None:
+        """Told of every finished cell."""
+        ...
+
+
+class Store:
+    """A folder of finished cells: one JSON file each, and one ``.npz`` with its pictures.
+
+    >>> import tempfile
+    >>> store = Store(Path(tempfile.mkdtemp()))
+    >>> cell = Cell("synthetic-20", "tnn", 0.5, r=2)
+    >>> store.load(cell) is None
+    True
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def path(self, cell: Cell) -> Path:
+        """Return the file of a cell."""
+        return self.folder / (cell.key + ".json")
+
+    def load(self, cell: Cell) -> dict[str, Any] | None:
+        """Return the numbers of a cell, or None where it has not been run, or not with today's settings."""
+        try:
+            found = json.loads(self.path(cell).read_text())
+            kept = Cell(**found["cell"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+        if kept.plain != cell.plain or found["settings"] != str(cell.configured()):
+            return None
+        if (cell.curve and not kept.curve) or (cell.pictures and not self._pictures(cell).exists()):
+            return None
+        return found
+
+    def save(self, cell: Cell, outcome: cells.Outcome) -> None:
+        """Keep a finished cell, written beside and renamed."""
+        path = self.path(cell)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if outcome.pictures:
+                beside = path.with_suffix(".npz.part")
+                with beside.open("wb") as file:
+                    np.savez_compressed(file, allow_pickle=False, **outcome.pictures)
+                beside.replace(self._pictures(cell))
+            beside = path.with_suffix(".json.part")
+            beside.write_text(json.dumps(outcome.numbers))
+            beside.replace(path)
+        except OSError as error:
+            raise FileError(f"cannot write into {self.folder}: {error.strerror}") from error
+
+    def pictures(self, cell: Cell) -> dict[str, np.ndarray] | None:
+        """Return the slices that were kept of a cell: truth, known and x."""
+        try:
+            with np.load(self._pictures(cell)) as file:
+                return {name: file[name] for name in file.files}
+        except (OSError, ValueError):
+            return None
+
+    def _pictures(self, cell: Cell) -> Path:
+        return self.path(cell).with_suffix(".npz")
+
+
+def run(
+    plan: Iterable[Cell],
+    store: Store,
+    folder: Path | None,
+    *,
+    jobs: int = 1,
+    watcher: Watcher,
+) -> None:
+    """Run the cells of a plan that the store lacks."""
+    wanted = list(dict.fromkeys(plan))
+    prints: dict[str, str] = {}
+
+    def there(cell: Cell) -> bool:
+        found = store.load(cell)
+        if found is None or cell.data in sources.SYNTHETIC:
+            return found is not None
+        if cell.data not in prints:
+            prints[cell.data] = sources.fingerprint(sources.load(cell.data, folder))
+        return found["fingerprint"] == prints[cell.data]
+
+    todo = [cell for cell in wanted if not there(cell)]
+    for name in dict.fromkeys(cell.data for cell in todo if cell.data not in sources.SYNTHETIC):
+        sources.load(name, folder)  # whatever is missing is said before the first run
+    watcher.planned(todo, len(wanted) - len(todo))
+    if jobs <= 1 or len(todo) <= 1:
+        for cell in todo:
+            outcome = cells.run(cell, folder, _teller(cell, watcher.stepped))
+            store.save(cell, outcome)
+            watcher.finished(cell, outcome.numbers)
+    else:
+        _run_in_processes(todo, store, folder, jobs, watcher)
+
+
+def _teller(cell: Cell, stepped: Callable[[Cell, int, float], Any]) -> Callable[[Record], None]:
+    return lambda record: stepped(cell, record.step, max(record.primal, record.change))
+
+
+_news: Any = None  # in a worker: the queue of what running cells tell
+
+
+def _begin(news: Any, blas_threads: int) -> None:
+    global _news
+    _news = news
+    from threadpoolctl import threadpool_limits
+
+    threadpool_limits(blas_threads, "blas")  # for the rest of the process
+
+
+def _work(cell: Cell, folder: Path | None) -> cells.Outcome:
+    def stepped(cell: Cell, step: int, residual: float) -> None:
+        if step % 5 == 1:
+            _news.put((cell, step, residual))
+
+    return cells.run(cell, folder, _teller(cell, stepped))
+
+
+def _run_in_processes(todo: list[Cell], store: Store, folder: Path | None, jobs: int, watcher: Watcher) -> None:
+    context = multiprocessing.get_context("spawn")
+    news = context.Queue()
+    each = max(1, (os.cpu_count() or 1) // jobs)
+    pool = ProcessPoolExecutor(jobs, context, _begin, (news, each))
+    try:
+        running = {pool.submit(_work, cell, folder): cell for cell in todo}
+        while running:
+            done, _ = wait(running, timeout=0.2, return_when=FIRST_COMPLETED)
+            try:
+                while True:
+                    watcher.stepped(*news.get_nowait())
+            except queue.Empty:
+                pass
+            for future in done:
+                cell = running.pop(future)
+                outcome = future.result()
+                store.save(cell, outcome)
+                watcher.finished(cell, outcome.numbers)
+    except BaseException:
+        for process in list(getattr(pool, "_processes", {}).values()):
+            process.terminate()
+        raise
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def seconds_left(todo: Sequence[Cell], finished: Sequence[tuple[Cell, float]], jobs: int = 1) -> float | None:
+    """Return the time that cells will take, from those that are done: of the same method and data where there are such.
+
+    >>> a, b = Cell("video", "tnn", 0.1), Cell("video", "tnn", 0.2)
+    >>> seconds_left([b], [(a, 7.0)])
+    7.0
+    """
+    if not finished:
+        return None
+    kinds: list[Callable[[Cell], Any]] = [
+        lambda c: (c.data, c.label),
+        lambda c: (c.data,),
+        lambda c: (c.label,),
+        lambda c: (),
+    ]
+    tables = []
+    for kind in kinds:
+        table: dict[Any, list[float]] = {}
+        for cell, seconds in finished:
+            table.setdefault(kind(cell), []).append(seconds)
+        tables.append({key: sum(v) / len(v) for key, v in table.items()})
+    total = 0.0
+    for cell in todo:
+        total += next(table[kind(cell)] for kind, table in zip(kinds, tables, strict=True) if kind(cell) in table)
+    return total / jobs
+
+
+def rows(store: Store, plan: Iterable[Cell]) -> list[dict[str, Any]]:
+    """Return the finished cells of a plan as flat rows, for a CSV file."""
+    found = []
+    for cell in dict.fromkeys(plan):
+        numbers = store.load(cell)
+        if numbers is not None:
+            flat = {"data": cell.data, "shape": "x".join(str(n) for n in numbers["shape"]), "method": cell.label}
+            flat |= {name: value for name, value in asdict(cell).items() if name in ("p", "draw", "r")}
+            flat |= {n: numbers[n] for n in ("psnr", "psnr_missing", "seconds", "steps", "status", "settings", "seed")}
+            flat |= {"data_hash": numbers["fingerprint"], "threads": numbers["threads"], **numbers["versions"]}
+            found.append(flat)
+    return found

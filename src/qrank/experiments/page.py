@@ -1,0 +1,222 @@
+"""The page: every experiment with its tables and figures, as Markdown, from the cells that are there."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from ..errors import FileError
+from . import figures, spectra, tables
+from .cells import Cell
+from .grid import Store, rows
+from .plans import OURS, PLANS, ROWS, Size, q_sizes, rank_data, square
+from .sources import SOURCES
+
+HEAD = """# The paper, reproduced
+
+Every table and figure of the experiments of "Tensor Q-Rank: New Data Dependent Definition of Tensor Rank" (Kong, Lu, Lin),
+computed with qrank. Made by `qrank reproduce all --data DIR --page docs/reproduction.md`; but for the paper's own figures no
+number is typed in. Data are grey in [0, 1], every entry is seen with probability p, PSNR is the paper's, and every method runs
+with its default settings unless its row says otherwise. The cells, with settings, versions, seeds, hashes of the data
+and times, are in the CSV file of each experiment. Differences from the paper: its clips of HMDB51 are not named, so others
+stand for them; which CIFAR images it drew is not known; and where a table says so, a smaller version stands for the data.
+"""
+
+
+class Shelf:
+    """Where a page and its figures are written: figures beside the page, in a folder of its name."""
+
+    def __init__(self, page: Path) -> None:
+        self.page = page
+        self.folder = page.with_suffix("") if page.name != "index.md" else page.parent / "figures"
+
+    def figure(self, name: str) -> Path:
+        """Return the path of a figure."""
+        return self.folder / f"{name}.png"
+
+    def link(self, path: Path | None, text: str) -> list[str]:
+        """Return the Markdown that shows a figure, or nothing where there is none."""
+        return [] if path is None else [f"![{text}]({os.path.relpath(path, self.page.parent)})"]
+
+
+def write(names: Sequence[str], size: Size, out: Path, page: Path) -> list[Path]:
+    """Write the page of some experiments, their figures and CSV files; return the paths of what was written."""
+    store, shelf = Store(out / "cells"), Shelf(page)
+    lines, written = [HEAD], []
+    for name in names:
+        plan = PLANS[name]
+        cells = plan.cells(size)
+        parts = SECTIONS[name](store, cells, size, out, shelf)
+        if not parts:
+            continue
+        lines += [f"## {name}: {plan.about}", "", *(part + "\n" for part in parts)]
+        found = rows(store, cells)
+        if found:
+            text = io.StringIO()
+            writer = csv.DictWriter(text, list(found[0]), lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(found)
+            path = shelf.folder / f"{name}.csv"
+            written.append(_put(path, text.getvalue()))
+            lines += [_made(found) + f" [All cells]({os.path.relpath(path, page.parent)}).", ""]
+    written.append(_put(page, "\n".join(lines).rstrip("\n") + "\n"))
+    return written
+
+
+def _put(path: Path, text: str) -> Path:
+    beside = path.with_name(path.name + ".part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beside.write_text(text, encoding="utf-8")
+        beside.replace(path)
+    except OSError as error:
+        raise FileError(f"{path} cannot be written: {error.strerror}") from error
+    return path
+
+
+def _made(found: Sequence[dict]) -> str:
+    """Return how much was run, and with what."""
+    hours = sum(row["seconds"] for row in found) / 3600
+    last = found[-1]
+    spent = f"{hours:.1f} hours" if hours >= 1 else f"{60 * hours:.0f} minutes"
+    return (
+        f"{len(found)} cells, {spent} in all; qrank {last['qrank']}, NumPy {last['numpy']}, SciPy {last['scipy']},"
+        f" Python {last['python']}."
+    )
+
+
+Section = Callable[[Store, Sequence[Cell], Size, Path, Shelf], list[str]]
+
+
+def _tables(store: Store, cells: Sequence[Cell]) -> list[str]:
+    found = [tables.quality(store, cells, data) for data in dict.fromkeys(cell.data for cell in cells)]
+    return [table for table in found if table is not None]
+
+
+def _spectrum(store: Store, cells: Sequence[Cell], size: Size, out: Path, shelf: Shelf) -> list[str]:
+    data = spectra.data_sets("spectrum", size)[0]
+    found = spectra.load(data, out)
+    if found is None:
+        return []
+    f, q = found["fourier_sum"][0], found["learned_sum"][0]
+    text = (
+        f"{SOURCES[data].about}. The singular values under the learned Q fall faster: their sum, the Q-nuclear norm, is"
+        f" {q:.0f}, under the unitary Fourier transform {f:.0f} ({f / q:.2f} times as much)."
+    )
+    picture = figures.spectrum(data, out, shelf.figure("spectrum"))
+    return [text, *shelf.link(picture, "Sorted singular values under TNN's and the learned transform")]
+
+
+def _phase(store: Store, cells: Sequence[Cell], size: Size, out: Path, shelf: Shelf) -> list[str]:
+    grid = square(size)
+    panels = {ROWS[m]: [c for c in cells if c.method == m] for m in OURS}
+    picture = figures.squares(store, grid, panels, shelf.figure("phase"))
+    if picture is None:
+        return []
+    values = {m: figures.recovered(store, grid, panels[ROWS[m]]) for m in OURS}
+    many = len(grid.rates) * len(grid.ranks)
+    body = []
+    for m in OURS:
+        there, tnn = values[m] >= figures.WHITE, values["tnn"] >= figures.WHITE
+        body.append([ROWS[m], str(int(there.sum())), str(int((tnn & ~there).sum()))])
+    text = (
+        f"Synthetic tensors {' x '.join([grid.data.split('-')[1]] * 3)}, {len(grid.rates)} sampling rates x {len(grid.ranks)}"
+        f" Q-ranks, mean of {grid.trials} trials (the paper: 50 x 50 cells, 10 trials)."
+    )
+    head = ["", f"cells with 40 dB and more, of {many}", "cells that TNN recovers and this does not"]
+    return [text, tables.markdown(head, body), *shelf.link(picture, "PSNR over sampling rate and Q-rank, 40 dB white")]
+
+
+def _cifar(store: Store, cells: Sequence[Cell], size: Size, out: Path, shelf: Shelf) -> list[str]:
+    sets = {data: data for data in dict.fromkeys(cell.data for cell in cells)}
+    picture = figures.curves(store, cells, sets, shelf.figure("cifar"))
+    shown = shelf.link(picture, "PSNR against the sampling rate; dashed: the paper's figures")
+    return [*_tables(store, cells), *shown]
+
+
+def _runtime(store: Store, cells: Sequence[Cell], size: Size, out: Path, shelf: Shelf) -> list[str]:
+    body = []
+    for cell in cells:
+        numbers = store.load(cell)
+        if numbers is not None:
+            each = numbers["seconds"] / max(1, numbers["steps"])
+            body.append([ROWS.get(cell.label, cell.label), f"{each:.3f}", str(numbers["steps"]),
+                         f"{numbers['seconds']:.0f}", f"{numbers['psnr']:.2f}"])  # fmt: skip
+    if not body:
+        return []
+    text = f"{SOURCES[cells[0].data].about}, p = {cells[0].p:g}, on two cores. Times are of this machine; compare them with each other."
+    head = ["", "seconds per iteration", "iterations", "seconds", "PSNR, dB"]
+    picture = figures.times(store, cells, shelf.figure("runtime"))
+    return [text, tables.markdown(head, body), *shelf.link(picture, "Time per iteration, and PSNR against time")]
+
+
+def _coil(store: Store, cells: Sequence[Cell], size: Size, out: Path, shelf: Shelf) -> list[str]:
+    shown = []
+    for data in dict.fromkeys(cell.data for cell in cells):
+        picture = figures.pictures(store, cells, data, shelf.figure(data), tall=True)
+        shown += shelf.link(picture, f"Completed views, {SOURCES[data].about}")
+    return [*_tables(store, cells), *shown]
+
+
+def _film(store: Store, cells: Sequence[Cell], size: Size, out: Path, shelf: Shelf) -> list[str]:
+    data = cells[0].data
+    picture = figures.pictures(store, cells, data, shelf.figure(data))
+    return [*_tables(store, cells), *shelf.link(picture, f"Completed frames, {SOURCES[data].about}")]
+
+
+def _rank(store: Store, cells: Sequence[Cell], size: Size, out: Path, shelf: Shelf) -> list[str]:
+    data, values = rank_data(size)
+    body = []
+    for cell in cells:
+        numbers = store.load(cell) if cell.data == data else None
+        if numbers is not None:
+            name = "TNN" if cell.method == "tnn" else cell.label.rsplit(" ", 1)[1]
+            body.append([name, f"{numbers['psnr']:.2f}", f"{numbers['seconds']:.1f}", str(numbers["steps"])])
+    parts = []
+    if body:
+        parts.append(
+            f"{SOURCES[data].about}, p = 0.2 (the paper: 128 x 128 x 1440): Q has n3 = {values[-1]} rows and r columns."
+        )
+        parts.append(tables.markdown(["r", "PSNR, dB", "seconds", "iterations"], body))
+    picture = figures.influence_of_r(store, cells, size, out, shelf.figure("rank"))
+    parts += shelf.link(picture, "Time, PSNR and singular values against r")
+    grid = square(size)
+    picture = figures.sizes_of_q(store, cells, size, shelf.figure("rank-synthetic"))
+    if picture is not None:
+        few = ", ".join(str(r) for r in q_sizes(size))
+        parts.append(
+            f"Three sizes of Q, r = {few}, on the synthetic grid: a truth whose Q-rank is above r cannot be recovered"
+            f" ({len(grid.rates)} x {len(grid.ranks)} cells)."
+        )
+        parts += shelf.link(picture, "PSNR over sampling rate and Q-rank for three sizes of Q")
+    return parts
+
+
+def _penalties(store: Store, cells: Sequence[Cell], size: Size, out: Path, shelf: Shelf) -> list[str]:
+    parts = []
+    for data in dict.fromkeys(cell.data for cell in cells):
+        of_data = [cell for cell in cells if cell.data == data]
+        plain = [Cell(data, "vmtqn", p) for p in dict.fromkeys(cell.p for cell in of_data)]  # to set the others against
+        column = "psnr_missing" if data.startswith("balloons") else "psnr"
+        table = tables.quality(store, [*plain, *of_data], data, column)
+        if table is not None:
+            parts.append(table)
+            if column == "psnr_missing":
+                parts.append("Here the error is over the missing entries only.")
+    return parts
+
+
+SECTIONS: dict[str, Section] = {
+    "spectrum": _spectrum,
+    "phase": _phase,
+    "cifar": _cifar,
+    "runtime": _runtime,
+    "coil": _coil,
+    "video": _film,
+    "rank": _rank,
+    "smooth": _film,
+    "penalties": _penalties,
+}

@@ -1,0 +1,88 @@
+"""Singular values of complete data under TNN's transform and under the learned one (Figure 1, and a part of Figure 8)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+from .. import threads
+from ..errors import FileError
+from ..learn import pca
+from ..spectral import singular_values
+from ..transforms import Fourier, Matrix
+from . import sources
+from .cells import SHOWN, versions
+from .plans import Size, rank_data
+
+KEPT = 500  # the paper shows the first 500
+
+
+def data_sets(name: str, size: Size) -> list[str]:
+    """Return the data sets whose spectra an experiment shows."""
+    return {"spectrum": ["video-60" if size is Size.QUICK else "video"], "rank": [rank_data(size)[0]]}.get(name, [])
+
+
+def of(x: np.ndarray) -> dict[str, list[float]]:
+    """Return the largest singular values of a stack under the unitary Fourier transform and under PCA, and of its unfolding.
+
+    >>> found = of(np.ones((4, 3, 3)))
+    >>> found["fourier"][0].__round__(6), found["learned"][0].__round__(6), len(found["fourier"])
+    (6.0, 6.0, 12)
+    """
+    fourier = Fourier(len(x))
+    learned = Matrix(pca(x, slice_axes=(1, 2)))
+    with threads.own_threads():
+        by_slice = singular_values(fourier.forward(x))
+        under_q = singular_values(learned.forward(x))
+    pairs = np.repeat(by_slice, fourier.weights.astype(int), axis=0)  # conjugate slices have the same values
+    unfolded = np.linalg.norm(learned.forward(x).reshape(learned.r, -1), axis=1)  # those of X_(3), by Lemma 2
+
+    def largest(values: np.ndarray) -> list[float]:
+        return np.sort(values.ravel())[::-1][:KEPT].tolist()
+
+    return {
+        "fourier": largest(pairs),
+        "learned": largest(under_q),
+        "fourier_sum": [float(pairs.sum())],
+        "learned_sum": [float(under_q.sum())],
+        "unfolding": np.sort(unfolded)[::-1].tolist(),
+    }
+
+
+def measure(data: str, out: Path, folder: Path | None) -> dict[str, list[float]]:
+    """Return the spectra of a data set, measured at most once."""
+    path, frames = out / "spectra" / f"{data}.json", out / "spectra" / f"{data}.npz"
+    x = sources.load(data, folder)
+    kept = load(data, out)
+    if kept is not None and kept["fingerprint"] == sources.fingerprint(x):
+        return kept
+    found = {**of(x), "fingerprint": sources.fingerprint(x), "versions": versions(), "shape": x.shape}
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with frames.open("wb") as file:
+            np.savez_compressed(file, frames=(x[[int(s * len(x)) for s in SHOWN]] * 255).astype(np.uint8))
+        beside = path.with_suffix(".part")
+        beside.write_text(json.dumps(found))
+        beside.replace(path)
+    except OSError as error:
+        raise FileError(f"cannot write into {out}: {error.strerror}") from error
+    return found
+
+
+def load(data: str, out: Path) -> dict | None:
+    """Return the spectra that were measured, or None."""
+    try:
+        return json.loads((out / "spectra" / f"{data}.json").read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def frames(data: str, out: Path) -> np.ndarray | None:
+    """Return some frames of the data whose spectra were measured."""
+    try:
+        with np.load(out / "spectra" / f"{data}.npz") as file:
+            return file["frames"]
+    except (OSError, ValueError):
+        return None

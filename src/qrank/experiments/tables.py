@@ -1,0 +1,125 @@
+"""Tables in Markdown: our numbers, with the paper's beside them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+
+from .cells import Cell
+from .grid import Store
+from .plans import ROWS
+from .sources import SOURCES
+
+STANDS_FOR = {"coil-64": "coil"}  # a smaller version is set beside the paper's figures for the whole
+
+
+@cache
+def paper() -> dict[str, Any]:
+    """Return the paper's own figures: data set -> where they stand, rates, rows.
+
+    >>> paper()["cifar-3000"]["rows"]["vmtqn"][0]
+    18.83
+    """
+    return json.loads(files("qrank.experiments").joinpath("paper.json").read_text(encoding="utf-8"))
+
+
+def printed(data: str, method: str, p: float) -> float | str | None:
+    """Return the paper's figure for a cell, or None.
+
+    >>> printed("coil", "vmtqn", 0.2), printed("cifar-3000", "tqn-oracle", 0.6), printed("coil", "halrtc", 0.2)
+    (25.34, '>200', None)
+    """
+    table = paper().get(STANDS_FOR.get(data, data))
+    if table is None or method not in table["rows"] or p not in table["rates"]:
+        return None
+    return table["rows"][method][table["rates"].index(p)]
+
+
+def markdown(head: Sequence[str], body: Sequence[Sequence[str]]) -> str:
+    """Return a Markdown table.
+
+    >>> print(markdown(["a", "b"], [["1", "2"]]))
+    | a | b |
+    |---|---|
+    | 1 | 2 |
+    """
+    lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
+    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in body])
+
+
+def means(store: Store, plan: Sequence[Cell], column: str = "psnr") -> dict[str, dict[float, list[float]]]:
+    """Return label -> rate -> the values of the draws that are there."""
+    found: dict[str, dict[float, list[float]]] = {}
+    for cell in dict.fromkeys(c.plain for c in plan):
+        numbers = store.load(cell)
+        if numbers is not None:
+            found.setdefault(cell.label, {}).setdefault(cell.p, []).append(numbers[column])
+    return found
+
+
+def quality(store: Store, plan: Sequence[Cell], data: str, column: str = "psnr") -> str | None:
+    """Return a table of PSNR, methods by rates, the paper's figures in brackets; None where no cell is there."""
+    found = means(store, [cell for cell in plan if cell.data == data], column)
+    if not found:
+        return None
+    rates = sorted({p for at in found.values() for p in at})
+    best = {
+        p: max(float(np.mean(at[p])) for label, at in found.items() if p in at and label != "tqn-oracle") for p in rates
+    }
+    order = [name for name in ROWS if name in found] + [label for label in found if label not in ROWS]
+    body, draws = [], {}
+    for label in order:
+        row = [ROWS.get(label, label)]
+        for p in rates:
+            values = found[label].get(p)
+            theirs = printed(data, label, p)
+            if values is None:
+                row.append("" if theirs is None else f"– ({theirs})")
+                continue
+            mean = float(np.mean(values))
+            text = f"{mean:.2f}" if mean < 400 else "exact"
+            text = f"**{text}**" if mean == best[p] else text
+            row.append(text + ("" if theirs is None else f" ({_two(theirs)})"))
+            draws.setdefault(len(values), []).append(f"{ROWS.get(label, label)} at {p:g}")
+        body.append(row)
+    table = markdown(["PSNR, dB, at p ="] + [f"{p:g}" for p in rates], body)
+    about = SOURCES[data].about
+    said = [f"**{about}.** " + _draws(draws)]
+    where = paper().get(STANDS_FOR.get(data, data))
+    if where is not None:
+        whole = f" for {SOURCES[STANDS_FOR[data]].about}" if data in STANDS_FOR else ""
+        said.append(f"In brackets the paper's figures{whole} ({where['where']}).")
+    return " ".join(said) + "\n\n" + table
+
+
+def _two(value: float | str) -> str:
+    return value if isinstance(value, str) else f"{value:.2f}"
+
+
+def _draws(draws: dict[int, list[str]]) -> str:
+    """Return how many draws the cells of a table are the mean of."""
+    if set(draws) == {1}:
+        return "One draw each."
+    if len(draws) == 1:
+        return f"Mean of {next(iter(draws))} draws."
+    most = max(draws, key=lambda n: len(draws[n]))
+    others = [f"{n} for " + _short(names) for n, names in sorted(draws.items(), reverse=True) if n != most]
+    return f"Draws: {'; '.join(others)}; {most} for all others."
+
+
+def _short(names: list[str]) -> str:
+    """Return 'A (0.1, 0.2), B (0.1)' for 'A at 0.1', 'A at 0.2', 'B at 0.1'.
+
+    >>> _short(["A at 0.1", "A at 0.2", "B at 0.1"])
+    'A (0.1, 0.2), B (0.1)'
+    """
+    found: dict[str, list[str]] = {}
+    for name in names:
+        label, _, p = name.rpartition(" at ")
+        found.setdefault(label, []).append(p)
+    return ", ".join(f"{label} ({', '.join(rates)})" for label, rates in found.items())
