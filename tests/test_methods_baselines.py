@@ -8,7 +8,7 @@ from qrank.errors import InputError, KindError
 from qrank.framelets import Framelet, bspline_filters
 from qrank.methods import METHODS
 from qrank.solve import Status
-from qrank.unfoldings import array, matrix, shrink_unfolding, spectral_norm
+from qrank.unfoldings import Unfolding, spectral_norm
 
 limited = pytest.mark.filterwarnings("ignore::qrank.errors.ConvergenceWarning")  # the step limit is on purpose
 
@@ -233,17 +233,55 @@ def test_framelet_filters_are_those_of_the_literature():
     np.testing.assert_allclose(cubic[4], [1, -4, 6, -4, 1])
 
 
-@pytest.mark.parametrize("shape", [(5, 7), (3, 4, 5), (2, 3, 4, 5)])
-def test_unfoldings(shape):
+@pytest.mark.parametrize("piece", [1, 40, 1 << 16])
+@pytest.mark.parametrize(
+    "shape", [(5, 7), (7, 5), (3, 4, 5), (20, 3, 4), (2, 20, 3), (3, 4, 20), (2, 3, 4, 5), (1, 4, 1)]
+)
+def test_unfoldings(shape, piece, monkeypatch):
+    monkeypatch.setattr("qrank.unfoldings.PIECE", piece)
     rng = np.random.default_rng(0)
     x = rng.standard_normal(shape)
     for mode in range(x.ndim):
-        a = matrix(x, mode)
         true = np.linalg.svd(qrank.tensor.unfold(x, mode), compute_uv=False)
-        np.testing.assert_allclose(np.linalg.svd(a, compute_uv=False), true)
-        np.testing.assert_array_equal(array(a, mode, shape), x)
         assert spectral_norm(x, mode) == pytest.approx(true[0])
-        m, shrunk = shrink_unfolding(x.copy(), mode, 0.8)
-        after = np.linalg.svd(qrank.tensor.unfold(m, mode), compute_uv=False)
-        np.testing.assert_allclose(after, np.maximum(true - 0.8, 0), atol=1e-10)
-        assert shrunk.value == pytest.approx(after.sum())
+        for lam in (0.8, 1e-9, 0.99 * true[0], 1.01 * true[0]):  # squaring is safe, is not, one value is left, none is
+            m = np.full(shape, np.nan)
+
+            def keep(of, piece, argument, m=m):
+                of(m)[...] = piece
+                return float(((piece - argument) ** 2).sum())
+
+            shrunk = Unfolding(shape, mode).shrink(lam, x.dtype, lambda of: of(x), keep)
+            after = np.linalg.svd(qrank.tensor.unfold(m, mode), compute_uv=False)
+            np.testing.assert_allclose(after, np.maximum(true - lam, 0), atol=1e-10)
+            assert shrunk.value == pytest.approx(after.sum(), abs=1e-10)
+            assert shrunk.rank == (true > lam).sum()
+            assert shrunk.total == pytest.approx(((m - x) ** 2).sum())
+        u, s, vt = np.linalg.svd(qrank.tensor.unfold(x, mode), full_matrices=False)
+        nearest = qrank.tensor.fold((u * np.maximum(s - 0.8, 0)) @ vt, mode, shape)
+        np.testing.assert_allclose(prox(x, mode, 0.8), nearest, atol=1e-10)
+        single = prox(x.astype(np.float32), mode, 1e-4)
+        assert single.dtype == np.float32
+        np.testing.assert_allclose(single, x, atol=1e-3)
+
+
+def prox(x, mode, lam):
+    """The shrunk array itself."""
+    m = np.empty_like(x)
+
+    def keep(of, piece, _):
+        of(m)[...] = piece
+        return 0.0
+
+    Unfolding(x.shape, mode).shrink(lam, x.dtype, lambda of: of(x), keep)
+    return m
+
+
+@pytest.mark.parametrize("strategy", ["increase", "decrease", "fixed"])
+@pytest.mark.parametrize("fill", [0.0, 1.0])
+def test_tmac_of_a_constant_runs_without_a_warning(strategy, fill, recwarn):
+    y = np.full((6, 5, 4), fill)
+    observed = np.random.default_rng(0).random(y.shape) < 0.7
+    result = qrank.complete(y, observed, method="tmac", rng=0, strategy=strategy, rank=3, tol=1e-6)
+    assert np.isfinite(result.x).all()
+    assert not recwarn.list

@@ -10,14 +10,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse
 
+from . import threads
 from .errors import InputError
 from .transforms import Transform
 
+PIECE = 1 << 14  # numbers in a piece of the frames
 ORDERS = {
     "linear": 2,
     "cubic": 4,
@@ -88,31 +91,69 @@ class Framelet(Transform):
             steps.append(scipy.sparse.vstack(bands, format="csr"))
         return steps
 
-    @cached_property
-    def _adjoints(self) -> list[tuple[scipy.sparse.csr_array, scipy.sparse.csr_array]]:
-        """The transposes of the matrices of each level: of the rows for the high-pass bands, and of the others."""
-        return [(step[: self._high].T.tocsr(), step[self._high :].T.tocsr()) for step in self._steps]
+    def _pieces(self, columns: int) -> list[Piece]:
+        """Pieces of a few frames of so many entries that their bands fit the second-level cache."""
+        return _pieces(self, max(1, min(PIECE // max(1, columns), self.n3 // 2)))
 
     def forward(self, t: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         """Return W T: shape (r, n1, n2)."""
         g = np.empty((self.r, *t.shape[1:]), t.dtype) if out is None else out
-        flat, low, high = g.reshape(self.r, -1), t.reshape(self.n3, -1), self._high
-        for level, step in enumerate(self._steps):
-            bands = step.astype(t.dtype, copy=False) @ low
-            flat[level * high : (level + 1) * high] = bands[:high]
-            low = bands[high:]
-        flat[self.levels * high :] = low
+        bands = g.reshape(self.r // self.n3, self.n3, math.prod(t.shape[1:]))
+        low, high, pieces = t.reshape(bands.shape[1:]), self._high // self.n3, self._pieces(bands.shape[2])
+        for level in range(self.levels):
+            last = level == self.levels - 1
+            below = bands[-1] if last else np.empty_like(low)
+
+            def work(i: slice, level: int = level, low: np.ndarray = low, below: np.ndarray = below) -> None:
+                s, steps, _ = pieces[i.start]
+                part = (steps[level].astype(t.dtype, copy=False) @ low).reshape(high + 1, s.stop - s.start, -1)
+                bands[level * high : (level + 1) * high, s] = part[:high]
+                below[s] = part[high]
+
+            threads.each(work, len(pieces), 1)
+            low = below
         return g
 
     def backward(self, g: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         """Return W^T G: shape (n3, n1, n2)."""
-        flat, high = g.reshape(self.r, -1), self._high
-        low = flat[self.levels * high :]
+        flat, high = g.reshape(self.r, math.prod(g.shape[1:])), self._high
+        low, pieces = flat[self.levels * high :], self._pieces(flat.shape[1])
+        x = np.empty((self.n3, *g.shape[1:]), g.dtype) if out is None else out
         for level in reversed(range(self.levels)):
-            from_high, from_low = (a.astype(g.dtype, copy=False) for a in self._adjoints[level])
-            low = from_high @ flat[level * high : (level + 1) * high] + from_low @ low
-        x = low.reshape(self.n3, *g.shape[1:])
-        if out is None:
-            return x
-        out[...] = x
-        return out
+            above = x.reshape(low.shape) if level == 0 else np.empty_like(low)
+            bands = flat[level * high : (level + 1) * high]
+
+            def work(
+                i: slice,
+                level: int = level,
+                low: np.ndarray = low,
+                bands: np.ndarray = bands,
+                above: np.ndarray = above,
+            ) -> None:
+                s, _, adjoints = pieces[i.start]
+                from_high, from_low = (a.astype(g.dtype, copy=False) for a in adjoints[level])
+                np.add(from_high @ bands, from_low @ low, out=above[s])
+
+            threads.each(work, len(pieces), 1)
+            low = above
+        return x
+
+
+class Piece(NamedTuple):
+    """A few frames: for each level the rows of its matrix, of all bands, and the rows of its transpose that are theirs."""
+
+    frames: slice
+    steps: list[scipy.sparse.csr_array]
+    adjoints: list[tuple[scipy.sparse.csr_array, scipy.sparse.csr_array]]  # from the high-pass bands, from the other
+
+
+@lru_cache(maxsize=8)
+def _pieces(w: Framelet, length: int) -> list[Piece]:
+    n, bands = w.n3, ORDERS[w.filters] + 1
+    adjoints = [(step[: w._high].T.tocsr(), step[w._high :].T.tocsr()) for step in w._steps]
+    pieces = []
+    for start in range(0, n, length):
+        s = slice(start, min(start + length, n))
+        rows = (np.arange(bands)[:, None] * n + np.arange(s.start, s.stop)).ravel()
+        pieces.append(Piece(s, [step[rows] for step in w._steps], [(high[s], low[s]) for high, low in adjoints]))
+    return pieces

@@ -21,6 +21,8 @@ import numpy as np
 import scipy.linalg.lapack  # noqa: F401  SciPy brings its own BLAS: loaded before the controller looks
 from threadpoolctl import ThreadpoolController
 
+PIECE = 1 << 15  # numbers of each array in a piece of `sums`: a handful of arrays stay in the second-level cache
+
 
 class Workspace:
     """Arrays that are used again and again: allocating them anew would cost a page fault for every 4 KB."""
@@ -143,6 +145,17 @@ def each(work: Callable[[slice], object], length: int, piece: int) -> list:
         if workers <= 1:
             return [work(s) for s in pieces]
         return list(_pool(workers).map(work, pieces))
+
+
+def sums(work: Callable[..., tuple[float, ...]], *arrays: np.ndarray) -> list[float]:
+    """Call work on matching pieces of C-contiguous arrays of one size, in threads; return the sums of what it returns.
+
+    >>> sums(lambda a, b: (float(a @ b), float(a @ a)), np.ones((2, 3)), np.full((2, 3), 2.0))
+    [12.0, 6.0]
+    """
+    whole = [flat(a) for a in arrays]
+    parts = each(lambda s: work(*(a[s] for a in whole)), whole[0].size, PIECE)
+    return [math.fsum(numbers) for numbers in zip(*parts, strict=True)]
 
 
 def flat(x: np.ndarray) -> np.ndarray:

@@ -1,62 +1,236 @@
-"""All unfoldings of a d-way array: views, weights, and the shrinking of one unfolding by the shared spectral kernel.
+"""All unfoldings of a d-way array: pieces that are views, weights, and the shrinking of one unfolding.
 
 X_(i) has the fibres of mode i as columns: n_i rows, one column for each position in the other modes. For nuclear norms
-and factorisations neither the order of those columns nor a transposition matters, so an unfolding is taken here in the
-order and orientation that needs the least copying:
+and factorisations neither the order of those columns nor a transposition matters, so an unfolding is never formed: with
+X seen as (before, n_i, after), it is worked on in pieces of X's own memory,
 
-first mode: rows n_1, a view; last mode: *columns* n_d, a view; a mode between them: rows n_i, one transposing copy.
+first mode: columns of (n_1, after); last mode: rows of (before, n_d); a mode between them: matrices (n_i, after).
+
+Shrinking takes two passes over these pieces, shared out in threads: one for the Gram matrix of the short side, one that
+multiplies by U diag(1 - lam/s) U^T, of the singular values s > lam only, and hands each piece of the result, still in
+cache, to what the method does with it.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from . import lapack, threads
 from .errors import InputError, KindError
-from .penalties import Nuclear
-from .spectral import Shrunk, shrink
+from .spectral import gram_safe
 
-NUCLEAR = Nuclear()
+PIECE = 1 << 16  # numbers in a piece: with what is made from it, it fits the second-level cache
+PARTS = 8  # least number of pieces of a sum
 
 
-def matrix(x: np.ndarray, mode: int) -> np.ndarray:
-    """Return X_(mode), transposed for the last mode; a view of a C-contiguous x for the first and last modes.
+class Shrunk(NamedTuple):
+    """What shrinking an unfolding tells besides the pieces of the result."""
 
-    >>> x = np.zeros((2, 3, 5))
-    >>> matrix(x, 0).shape, matrix(x, 1).shape, matrix(x, 2).shape
-    ((2, 15), (3, 10), (6, 5))
+    value: float  # nuclear norm of the result
+    rank: int
+    total: float  # sum of what the sink returned
+
+
+class Of(NamedTuple):
+    """From an array to one of its pieces, a view."""
+
+    unfolding: Unfolding
+    s: slice
+
+    def __call__(self, x: np.ndarray) -> np.ndarray:
+        """Return the piece of x."""
+        return self.cut(self.unfolding.view(x))
+
+    def cut(self, view: np.ndarray) -> np.ndarray:
+        """Return the piece of an array that has the form of a view, but another side."""
+        return view[:, self.s] if self.unfolding.kind == "columns" else view[self.s]
+
+
+Source = Callable[[Of], np.ndarray]
+Sink = Callable[[Of, np.ndarray, np.ndarray], float]
+
+
+@dataclass(frozen=True)
+class Unfolding:
+    """How an unfolding lies in the memory of an array of this shape; ``side`` is the side that all pieces have whole.
+
+    >>> Unfolding((3, 4, 5), 1).view(np.zeros((3, 4, 5))).shape
+    (3, 4, 5)
     """
-    if mode == x.ndim - 1:
-        return x.reshape(-1, x.shape[-1])
-    return np.moveaxis(x, mode, 0).reshape(x.shape[mode], -1)
+
+    shape: tuple[int, ...]
+    mode: int
+    short: bool = True  # the side is the shorter one of the unfolding, not the mode's
+
+    @cached_property
+    def _parts(self) -> tuple[int, int, int]:
+        before, after = math.prod(self.shape[: self.mode]), math.prod(self.shape[self.mode + 1 :])
+        return before, self.shape[self.mode], after
+
+    @cached_property
+    def across(self) -> bool:
+        """Whether the side is that of all other modes."""
+        before, n, after = self._parts
+        return self.short and n > before * after
+
+    @cached_property
+    def side(self) -> int:
+        """Length of the side that all pieces have whole."""
+        before, n, after = self._parts
+        return before * after if self.across else n
+
+    @cached_property
+    def kind(self) -> str:
+        """``"rows"``: a piece is (some, side); ``"columns"``: (side, some); ``"stack"``: (some, side, after)."""
+        before, _, after = self._parts
+        if self.across:
+            return "columns" if after == 1 and before > 1 else "rows"
+        return "columns" if before == 1 else "rows" if after == 1 else "stack"
+
+    def view(self, x: np.ndarray) -> np.ndarray:
+        """Return the array, C-contiguous, in the form of which pieces are cut."""
+        before, n, after = self._parts
+        if before == 1:
+            return x.reshape(n, after)
+        if after == 1:
+            return x.reshape(before, n)
+        whole = x.reshape(before, n, after)
+        return whole.swapaxes(0, 1) if self.across else whole
+
+    def __len__(self) -> int:
+        return math.prod(self.shape) // self.side // (self._parts[2] if self.kind == "stack" else 1)
+
+    def each(self, work: Callable[[Of], Any], least: int = 0) -> list:
+        """Call ``work(of)`` on every piece in threads; ``of(x)`` is that piece of x.
+
+        A piece has PIECE numbers, or ``least`` if that is more, but at most an eighth of all.
+        """
+        one = math.prod(self.shape) // max(1, len(self))
+        length = max(1, min(max(PIECE, least) // max(1, one), -(-len(self) // PARTS)))
+        return threads.each(lambda s: work(Of(self, s)), len(self), length)
+
+    def flat(self, a: np.ndarray, name: str = "unfolded") -> np.ndarray:
+        """Return a piece as a matrix, its side as columns ("rows") or as rows; a copy, in scratch, only if it must be."""
+        if self.kind == "rows":
+            return a.reshape(len(a), -1)
+        if self.kind == "columns":
+            return a
+        b = threads.scratch(name, (a.shape[1], len(a), a.shape[2]), a.dtype)
+        np.copyto(b, a.swapaxes(0, 1))
+        return b.reshape(len(b), -1)
+
+    def gram(self, source: Source, dtype: np.dtype | None = None) -> np.ndarray:
+        """Return the Gram matrix of the side, of the array whose pieces the source makes."""
+
+        def work(of: Of) -> np.ndarray:
+            a = self.flat(source(of))
+            a = a if dtype is None else a.astype(dtype, copy=False)
+            return a.T @ a if self.kind == "rows" else a @ a.T
+
+        return _sum(self.each(work, least=self.side * self.side))
+
+    def folded(self, rows: np.ndarray) -> np.ndarray:
+        """Return a matrix (r, all columns of the unfolding) in the form of a view with side r, contiguous."""
+        if self.kind == "rows":
+            return np.ascontiguousarray(rows.T)
+        if self.kind == "columns":
+            return rows
+        before, _, after = self._parts
+        return np.ascontiguousarray(rows.reshape(len(rows), before, after).swapaxes(0, 1))
+
+    def product(self, x: np.ndarray, factor: np.ndarray) -> np.ndarray:
+        """Return X_(mode) F^T for a matrix F in the form of a view: shape (side, r)."""
+
+        def work(of: Of) -> np.ndarray:
+            a, f = self.flat(of(x)), self.flat(of.cut(factor), "factor")
+            return a.T @ f if self.kind == "rows" else a @ f.T
+
+        return _sum(self.each(work))
+
+    @property
+    def axis(self) -> int:
+        """The axis of a view that is the side."""
+        return 0 if self.kind == "columns" else 1
+
+    def multiply(self, left: np.ndarray, a: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+        """Return left A for a piece or view A whose side is as long as left's rows, in the same form."""
+        if self.kind == "rows":
+            return np.matmul(a.reshape(len(a), -1), left.T, out=out)
+        return np.matmul(left, a, out=out)
+
+    def shrink(self, lam: float, dtype: np.dtype, source: Source, sink: Sink) -> Shrunk:
+        """Find argmin_M  lam ||M_(mode)||_* + ||M - X||_F^2 / 2, of which neither X nor M needs an array.
+
+        ``source(of)`` returns a piece of X, a view or in scratch; ``sink(of, m, a)`` is given that of M, in scratch, and
+        that of X, and returns a number to be summed.
+
+        >>> x = np.diag([3.0, 1.0])
+        >>> unfolding = Unfolding(x.shape, 0)
+        >>> unfolding.shrink(2.0, x.dtype, lambda of: of(x), lambda of, m, a: float(m.sum())).value
+        1.0
+        """
+        s, b = self._above(lam, dtype, source)
+        factor = 1 - lam / s
+        middle = None
+        if s.size * 2 > self.side:  # one product with a square matrix costs less than two
+            middle = threads.matmul(b.T * factor, b).astype(dtype, copy=False)
+        b = b.astype(dtype, copy=False)
+        scaled = np.ascontiguousarray((b.T * factor).astype(dtype, copy=False))
+
+        def work(of: Of) -> float:
+            a = source(of)
+            m = threads.scratch("shrunk", a.shape if self.kind != "rows" else (len(a), self.side), dtype)
+            if middle is not None:
+                self.multiply(middle, a, m)
+            else:
+                shape = (len(a), s.size) if self.kind == "rows" else (*a.shape[:-2], s.size, a.shape[-1])
+                self.multiply(scaled, self.multiply(b, a, threads.scratch("coefficients", shape, dtype)), m)
+            return sink(of, m.reshape(a.shape), a)
+
+        return Shrunk(float((s - lam).sum()), s.size, math.fsum(self.each(work)))
+
+    def _above(self, lam: float, dtype: np.dtype, source: Source) -> tuple[np.ndarray, np.ndarray]:
+        """Return the singular values above lam, ascending, and the singular vectors of the side as rows."""
+        for precision in (dtype, np.dtype(np.float64)):
+            gram = self.gram(source, None if precision == dtype else precision)
+            energy = float(np.trace(gram))
+            if energy <= lam * lam:
+                return np.zeros(0, gram.dtype), np.zeros((0, self.side), gram.dtype)
+            w, b = lapack.eigh(np.ascontiguousarray(gram)[None])
+            if lam >= gram_safe(precision) * math.sqrt(max(float(w[0, -1]), 0.0)):
+                s = np.sqrt(np.maximum(w[0], 0))
+                first = int(np.count_nonzero(s <= lam))
+                return s[first:], b[0, first:]
+        whole = np.concatenate(
+            [np.array(self.flat(source(Of(self, slice(i, i + 1)))), np.float64) for i in range(len(self))],
+            axis=0 if self.kind == "rows" else 1,
+        )
+        u, s, _ = np.linalg.svd(whole.T if self.kind == "rows" else whole, full_matrices=False)
+        last = int(np.count_nonzero(s > lam))
+        return s[:last][::-1], np.ascontiguousarray(u[:, :last][:, ::-1].T)
 
 
-def array(unfolded: np.ndarray, mode: int, shape: tuple[int, ...]) -> np.ndarray:
-    """Undo :func:`matrix`: a view of the given shape.
+def _sum(parts: list[np.ndarray]) -> np.ndarray:
+    total = parts[0]
+    for part in parts[1:]:
+        total += part
+    return total
 
-    >>> x = np.arange(30).reshape(2, 3, 5)
-    >>> all(bool((array(matrix(x, i), i, x.shape) == x).all()) for i in range(3))
-    True
+
+def square(x: np.ndarray) -> float:
+    """Return ||x||_F^2 of a piece in scratch.
+
+    >>> square(np.ones((2, 3)))
+    6.0
     """
-    if mode == len(shape) - 1:
-        return unfolded.reshape(shape)
-    others = (n for axis, n in enumerate(shape) if axis != mode)
-    return np.moveaxis(unfolded.reshape(shape[mode], *others), 0, mode)
-
-
-def shrink_unfolding(x: np.ndarray, mode: int, lam: float) -> tuple[np.ndarray, Shrunk]:
-    """Return argmin_M  lam ||M_(mode)||_* + ||M - X||_F^2 / 2, and what shrinking tells; x may be overwritten.
-
-    >>> m, shrunk = shrink_unfolding(np.diag([3.0, 1.0]), 0, 2.0)
-    >>> shrunk.value, float(m[0, 0].round(12))
-    (1.0, 1.0)
-    """
-    a = np.ascontiguousarray(matrix(x, mode))
-    shrunk = shrink(a[None], lam, NUCLEAR)
-    return array(a, mode, x.shape), shrunk
+    flat = x.reshape(-1)
+    return float(flat @ flat)
 
 
 def spectral_norm(x: np.ndarray, mode: int) -> float:
@@ -65,8 +239,7 @@ def spectral_norm(x: np.ndarray, mode: int) -> float:
     >>> spectral_norm(np.diag([3.0, -4.0]), 0)
     4.0
     """
-    a = matrix(x, mode)
-    gram = a @ a.T if a.shape[0] <= a.shape[1] else a.T @ a
+    gram = Unfolding(x.shape, mode).gram(lambda of: of(x))
     return math.sqrt(max(float(np.linalg.eigvalsh(gram)[-1]), 0.0))
 
 

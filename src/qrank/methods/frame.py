@@ -25,20 +25,21 @@ an isometry tau = 1, the step arrives at W^T (G - D), and that is the exact mini
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from .. import threads
 from ..errors import InputError
 from ..framelets import Framelet
 from ..penalties import Penalty, penalty_named
 from ..problem import Problem
 from ..solve import Step
-from ..spectral import shrink, spectral_norm
+from ..spectral import PIECE, shrink, spectral_norm
 from ..transforms import Matrix, Transform, checked_matrix
 from .base import Method, check_number
-from .snn import norm
 
 START = 0.9  # the first threshold, as a share of the largest singular value of the transformed zero-filled data
 SINGULAR = 1e-10  # least ratio of singular values of an invertible matrix
@@ -49,6 +50,7 @@ class State(NamedTuple):
 
     x: np.ndarray  # (n3, n1, n2)
     t: np.ndarray  # (r, n1, n2)
+    g: np.ndarray  # (r, n1, n2): memory for G
     d: np.ndarray  # (r, n1, n2)
     mu: float
     # never changes in a run
@@ -59,6 +61,8 @@ class State(NamedTuple):
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Analysis(Method):
     """The linearised ADMM on G = L X; what L is, the methods say."""
+
+    shares_out: ClassVar[bool] = True
 
     tol: float = 1e-4
     rho: float = 1.1
@@ -84,38 +88,48 @@ class Analysis(Method):
         x = problem.stack.copy()
         t = transform.forward(x)
         mu = self.mu0 * problem.scale if self.mu0 is not None else 1 / (START * (spectral_norm(t) or 1.0))
-        return State(x, t, np.zeros_like(t), mu, transform, tau)
+        return State(x, t, np.empty_like(t), np.zeros_like(t), mu, transform, tau)
 
     def step(self, problem: Problem, state: State) -> tuple[State, Step]:
         """Run one iteration of the linearised ADMM."""
-        x_old, t, d, mu, transform, tau = state
+        x_old, t, g, d, mu, transform, tau = state
         penalty = self.penalty
         assert not isinstance(penalty, str)
-        g = t.copy()
+        threads.each(lambda s: np.copyto(g[s], t[s]), len(t), max(1, PIECE // t[0].size))
         shrunk = shrink(g, 1 / mu, penalty)  # G-update
-        t -= g
-        x = transform.backward(t)  # X-update: X - L^T (L X - G + D) / tau off Omega, Y on Omega
-        x *= -1 / tau
-        x += x_old
-        np.copyto(x, problem.stack, where=problem.observed.reshape(x.shape))
+        threads.each(lambda s: np.subtract(t[s], g[s], out=t[s]), len(t), max(1, PIECE // t[0].size))
+        x = transform.backward(t)
+
+        def advance(x: np.ndarray, x_old: np.ndarray, y: np.ndarray, on: np.ndarray) -> tuple[float]:
+            x *= -1 / tau  # X-update: X - L^T (L X - G + D) / tau off Omega, Y on Omega
+            x += x_old
+            np.copyto(x, y, where=on)
+            x_old -= x
+            return (float(x_old @ x_old),)
+
+        moved = math.sqrt(threads.sums(advance, x, x_old, problem.stack, problem.observed)[0])
         t = transform.forward(x, out=t)
         mu_next = min(self.rho * mu, self.mu_max * problem.scale)
-        g -= t
-        d -= g  # Lambda-update: D + L X - G
-        size = norm(d)
-        d *= mu / mu_next
-        t += d
-        x_old -= x
+
+        def multiplier(t: np.ndarray, g: np.ndarray, d: np.ndarray) -> tuple[float, float]:
+            g -= t
+            d -= g  # Lambda-update: D + L X - G
+            size = float(d @ d)
+            d *= mu / mu_next
+            t += d
+            return float(g @ g), size
+
+        gap, size = (math.sqrt(v) for v in threads.sums(multiplier, t, g, d))
         step = Step(
             objective=shrunk.value,
-            primal=norm(g) / ((problem.norm or 1.0) * tau**0.5),
-            dual=norm(x_old) * tau**0.5 / max(size, np.finfo(x.dtype).tiny),
-            change=norm(x_old) / (problem.norm or 1.0),
+            primal=gap / ((problem.norm or 1.0) * tau**0.5),
+            dual=moved * tau**0.5 / max(size, float(np.finfo(x.dtype).tiny)),
+            change=moved / (problem.norm or 1.0),
             mu=mu,
             rank=int(shrunk.ranks.sum()),
             slices=int(np.count_nonzero(shrunk.ranks)),
         )
-        return State(x, t, d, mu_next, transform, tau), step
+        return State(x, t, g, d, mu_next, transform, tau), step
 
     def answer(self, state: State) -> np.ndarray:
         """Return X."""

@@ -20,18 +20,19 @@ by the ADMM on the dual problem: A the multiplier of the constraint, V_k its cop
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from .. import threads
 from ..errors import InputError
 from ..problem import Problem
 from ..solve import Step
-from ..unfoldings import check_weights, shrink_unfolding, spectral_norm, weights_of
+from ..unfoldings import Of, Unfolding, check_weights, spectral_norm, weights_of
 from .base import Method, check_number
-from .snn import norm
 
 START = 0.9  # the first threshold, as a share of the largest singular value of the zero-filled unfoldings
 
@@ -51,6 +52,7 @@ class Latent(Method):
     """Latent trace norm by the ADMM on the dual."""
 
     name: ClassVar[str] = "latent"
+    shares_out: ClassVar[bool] = True
     about: ClassVar[str] = "latent trace norm: a sum of arrays, each of low rank in one mode (Tomioka, Suzuki 2013)"
 
     tol: float = 1e-4
@@ -83,35 +85,53 @@ class Latent(Method):
     def step(self, problem: Problem, state: State) -> tuple[State, Step]:
         """Run one iteration of the ADMM."""
         parts, x_old, a, eta, gamma = state
-        x, spread, value, ranks = np.zeros_like(a), np.zeros_like(a), 0.0, []
+        x, value, ranks = np.zeros_like(a), 0.0, []
         for k, part in enumerate(parts):
-            t = part + a
-            part, shrunk = shrink_unfolding(t.copy(), k, gamma[k] * eta)  # X_k-update
-            t -= part  # V_k-update, times eta
-            spread += t
-            x += part
-            parts[k] = part
+
+            def argument(of: Of, part: np.ndarray = part) -> np.ndarray:
+                t, s = of(part), of(a)
+                return np.add(t, s, out=threads.scratch("argument", t.shape, t.dtype))
+
+            def add(of: Of, m: np.ndarray, _: np.ndarray, part: np.ndarray = part) -> float:
+                of(part)[...] = m
+                total = of(x)
+                total += m
+                return 0.0
+
+            # X_k-update, in place: X_k = D_{gamma_k eta}(X_k + A); V_k = X_k_old + A - X_k needs no array, see below
+            shrunk = Unfolding(x.shape, k).shrink(gamma[k] * eta, x.dtype, argument, add)
             value += gamma[k] * shrunk.value
-            ranks.append(int(shrunk.ranks[0]))
-        spread += problem.y
-        spread -= x
-        spread *= problem.observed  # A-update on Omega, times eta: (Y - sum X_k + sum V_k) / d
-        spread /= len(parts)
-        miss = (problem.y - x) * problem.observed
-        x_old -= x
+            ranks.append(shrunk.rank)
+        d = len(parts)
         eta_next = max(eta / self.rho, self.eta_min / problem.scale)
-        dual = norm(a - spread) / max(norm(spread), np.finfo(x.dtype).tiny)
-        spread *= eta_next / eta
+
+        def multiplier(
+            a: np.ndarray, x: np.ndarray, x_old: np.ndarray, y: np.ndarray, on: np.ndarray
+        ) -> tuple[float, ...]:
+            # A-update on Omega, times eta: (Y - X + sum V_k) / d = A + (Y - X + X_old - X) / d
+            x_old -= x
+            miss = np.subtract(y, x, out=threads.scratch("miss", y.shape, y.dtype))
+            miss *= on
+            step = np.multiply(x_old, on, out=threads.scratch("step", y.shape, y.dtype))
+            step += miss
+            step /= d
+            a += step
+            size = float(a @ a)
+            a *= eta_next / eta
+            return float(miss @ miss), float(x_old @ x_old), float(step @ step), size
+
+        sums = threads.sums(multiplier, a, x, x_old, problem.y, problem.observed)
+        miss, moved, turned, size = (math.sqrt(v) for v in sums)
         step = Step(
             objective=value,
-            primal=norm(miss) / (problem.norm or 1.0),
-            dual=dual,
-            change=norm(x_old) / (problem.norm or 1.0),
+            primal=miss / (problem.norm or 1.0),
+            dual=turned / max(size, float(np.finfo(x.dtype).tiny)),
+            change=moved / (problem.norm or 1.0),
             mu=1 / eta,
             rank=sum(ranks),
             slices=sum(r > 0 for r in ranks),
         )
-        return State(parts, x, spread, eta_next, gamma), step
+        return State(parts, x, a, eta_next, gamma), step
 
     def answer(self, state: State) -> np.ndarray:
         """Return X."""

@@ -33,9 +33,10 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from .. import threads
 from ..problem import Problem
 from ..solve import Step
-from ..unfoldings import check_weights, shrink_unfolding, spectral_norm, weights_of
+from ..unfoldings import Of, Unfolding, check_weights, spectral_norm, square, weights_of
 from .base import Method, check_number
 
 START = 0.9  # the first threshold, as a share of the largest singular value of the zero-filled unfoldings
@@ -53,11 +54,6 @@ def first_coupling(problem: Problem, alpha: np.ndarray, start: float = START) ->
     return 1 / (start * (max(ratios) or 1.0))
 
 
-def norm(x: np.ndarray) -> float:
-    """Return ||x||_F."""
-    return math.sqrt(float(np.vdot(x, x)))
-
-
 class SiLRTCState(NamedTuple):
     """What a step hands to the next."""
 
@@ -73,6 +69,7 @@ class SiLRTC(Method):
     """Sum of nuclear norms by block coordinate descent."""
 
     name: ClassVar[str] = "silrtc"
+    shares_out: ClassVar[bool] = True
     about: ClassVar[str] = "sum of nuclear norms of all unfoldings, by block coordinate descent (Liu et al. 2013)"
 
     tol: float = 1e-4
@@ -101,23 +98,39 @@ class SiLRTC(Method):
         x_old, w, t, beta, alpha = state
         x, gaps, value, ranks = np.zeros_like(w), [], 0.0, []
         modes = [i for i, a in enumerate(alpha) if a > 0]
-        for i in modes:
-            m, shrunk = shrink_unfolding(w.copy(), i, alpha[i] / beta)  # M_i-update: D_{alpha_i / beta}(X_(i))
-            value += alpha[i] * shrunk.value
-            ranks.append(int(shrunk.ranks[0]))
-            x += m
+
+        def add(of: Of, m: np.ndarray, w: np.ndarray) -> float:
+            total = of(x)
+            total += m
             m -= w
-            gaps.append(norm(m))
-        x /= len(modes)  # X-update: the mean of the M_i off Omega, T on Omega
-        np.copyto(x, problem.y, where=problem.observed)
-        w -= x
-        x_old -= x
-        back = float(np.vdot(w, x_old)) < 0  # the extrapolation went against the descent: start it anew
-        t_next = (1 + math.sqrt(1 + 4 * t * t)) / 2 if self.accelerate and not back else 1.0
-        np.multiply(x_old, (1 - t) / t_next if t_next > 1 else 0.0, out=w)  # next W = X + (t - 1)/t' (X - X_old)
-        w += x
+            return square(m)
+
+        for i in modes:  # M_i-update: D_{alpha_i / beta}(X_(i)), piece by piece, and added up at once
+            shrunk = Unfolding(w.shape, i).shrink(alpha[i] / beta, w.dtype, lambda of: of(w), add)
+            value += alpha[i] * shrunk.value
+            ranks.append(shrunk.rank)
+            gaps.append(math.sqrt(shrunk.total))  # ||M_i - X||_F
+
+        def mean(x: np.ndarray, w: np.ndarray, x_old: np.ndarray, y: np.ndarray, on: np.ndarray) -> tuple[float, float]:
+            x /= len(modes)  # X-update: the mean of the M_i off Omega, T on Omega
+            np.copyto(x, y, where=on)
+            w -= x
+            x_old -= x
+            return float(w @ x_old), float(x_old @ x_old)
+
+        along, moved = threads.sums(mean, x, w, x_old, problem.y, problem.observed)
+        # If the extrapolation went against the descent, it starts anew.
+        t_next = (1 + math.sqrt(1 + 4 * t * t)) / 2 if self.accelerate and along >= 0 else 1.0
+        ahead = (1 - t) / t_next if t_next > 1 else 0.0
+
+        def extrapolate(w: np.ndarray, x_old: np.ndarray, x: np.ndarray) -> tuple[()]:
+            np.multiply(x_old, ahead, out=w)  # next W = X + (t - 1)/t' (X - X_old)
+            w += x
+            return ()
+
+        threads.sums(extrapolate, w, x_old, x)
         beta_next = min(self.rho * beta, self.beta_max * problem.scale)
-        change = norm(x_old) / (problem.norm or 1.0)
+        change = math.sqrt(moved) / (problem.norm or 1.0)
         step = Step(
             objective=value + beta / 2 * math.fsum(gap * gap for gap in gaps),
             primal=0.0 if self.rho == 1 else max(gaps) / (problem.norm or 1.0),  # a fixed beta asks for no M_i = X
@@ -139,6 +152,7 @@ class HaLRTCState(NamedTuple):
 
     x: np.ndarray
     u: list[np.ndarray]  # Y_i / mu, for the unfoldings with alpha_i > 0
+    m: list[np.ndarray]  # memory for the M_i
     mu: float
     alpha: np.ndarray  # never changes
 
@@ -148,6 +162,7 @@ class HaLRTC(Method):
     """Sum of nuclear norms by the ADMM, exact constraint."""
 
     name: ClassVar[str] = "halrtc"
+    shares_out: ClassVar[bool] = True
     about: ClassVar[str] = "sum of nuclear norms of all unfoldings, by the ADMM (Liu et al. 2013)"
 
     tol: float = 1e-4
@@ -168,40 +183,58 @@ class HaLRTC(Method):
         """Start from X = T, zero where missing, and Y_i = 0."""
         alpha = mode_weights(self.alpha, problem)
         mu = first_coupling(problem, alpha) if self.mu0 is None else self.mu0 * problem.scale
-        return HaLRTCState(problem.y.copy(), [np.zeros_like(problem.y) for a in alpha if a > 0], mu, alpha)
+        y, modes = problem.y, [i for i, a in enumerate(alpha) if a > 0]
+        return HaLRTCState(y.copy(), [np.zeros_like(y) for _ in modes], [np.empty_like(y) for _ in modes], mu, alpha)
 
     def step(self, problem: Problem, state: HaLRTCState) -> tuple[HaLRTCState, Step]:
         """Run one iteration of the ADMM (Algorithm 4 of the paper)."""
-        x, u, mu, alpha = state
+        x, u, m, mu, alpha = state
         mu_next = min(self.rho * mu, self.mu_max * problem.scale)
-        total, value, ranks, held = np.zeros_like(x), 0.0, [], []
-        for i, ui in zip([i for i, a in enumerate(alpha) if a > 0], u, strict=True):
-            m, shrunk = shrink_unfolding(x + ui, i, alpha[i] / mu)  # M_i-update
+        total, value, ranks = np.zeros_like(x), 0.0, []
+        modes = [i for i, a in enumerate(alpha) if a > 0]
+        for i, ui, held in zip(modes, u, m, strict=True):
+
+            def argument(of: Of, ui: np.ndarray = ui) -> np.ndarray:
+                a, b = of(x), of(ui)
+                return np.add(a, b, out=threads.scratch("argument", a.shape, a.dtype))
+
+            def add(of: Of, m: np.ndarray, _: np.ndarray, ui: np.ndarray = ui, held: np.ndarray = held) -> float:
+                of(held)[...] = m
+                m -= of(ui)
+                sum_ = of(total)
+                sum_ += m
+                return 0.0
+
+            shrunk = Unfolding(x.shape, i).shrink(alpha[i] / mu, x.dtype, argument, add)  # M_i-update
             value += alpha[i] * shrunk.value
-            ranks.append(int(shrunk.ranks[0]))
-            total += m
-            total -= ui
-            held.append(m)
-        total /= len(ranks)  # X-update: the mean of M_i - Y_i / mu off Omega, T on Omega
-        np.copyto(total, problem.y, where=problem.observed)
-        gap = dual = 0.0
-        for m, ui in zip(held, u, strict=True):
-            m -= total
-            gap = max(gap, norm(m))
+            ranks.append(shrunk.rank)
+
+        def mean(total: np.ndarray, x: np.ndarray, y: np.ndarray, on: np.ndarray) -> tuple[float]:
+            total /= len(ranks)  # X-update: the mean of M_i - Y_i / mu off Omega, T on Omega
+            np.copyto(total, y, where=on)
+            x -= total
+            return (float(x @ x),)
+
+        def multiplier(m: np.ndarray, ui: np.ndarray, x: np.ndarray) -> tuple[float, float]:
+            m -= x
             ui -= m  # Y_i-update: Y_i - mu (M_i - X)
-            dual = max(dual, norm(ui))
+            size = float(ui @ ui)
             ui *= mu / mu_next
-        x -= total
+            return float(m @ m), size
+
+        moved = math.sqrt(threads.sums(mean, total, x, problem.y, problem.observed)[0])
+        sizes = [threads.sums(multiplier, mi, ui, total) for mi, ui in zip(m, u, strict=True)]
+        gap, dual = (math.sqrt(max(s)) for s in zip(*sizes, strict=True))
         step = Step(
             objective=value,
             primal=gap / (problem.norm or 1.0),
-            dual=norm(x) / max(dual, np.finfo(x.dtype).tiny),
-            change=norm(x) / (problem.norm or 1.0),
+            dual=moved / max(dual, float(np.finfo(x.dtype).tiny)),
+            change=moved / (problem.norm or 1.0),
             mu=mu,
             rank=sum(ranks),
             slices=sum(r > 0 for r in ranks),
         )
-        return HaLRTCState(total, u, mu_next, alpha), step
+        return HaLRTCState(total, u, m, mu_next, alpha), step
 
     def answer(self, state: HaLRTCState) -> np.ndarray:
         """Return X."""

@@ -13,8 +13,8 @@ r_n x r_n matrix, no SVD of an unfolding.
 | M, Omega | ``problem.y``, ``problem.observed`` | the known values and where they are |
 | Z | ``z`` | the completed array |
 | X_n | ``xn`` | (n_n, r_n) |
-| Y_n | ``yn``, ``factors[n]`` | (r_n, product of the other sizes) |
-| r_n | ``len(factors[n])`` | rank of unfolding n; ``rank`` at first, then chosen by ``strategy`` |
+| Y_n | ``yn``, ``factors[n]`` | (r_n, product of the other sizes), laid out like Z itself: `Unfolding.folded` |
+| r_n | ``ranks[n]`` | rank of unfolding n; ``rank`` at first, then chosen by ``strategy`` |
 | alpha_n | ``alpha`` | weights, sum 1 |
 | fit_n | ``fits[n]`` | ||P_Omega(fold(X_n Y_n) - M)||_F |
 
@@ -41,13 +41,11 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from .. import threads
-from ..admm import PIECE
 from ..errors import InputError
 from ..problem import Problem
 from ..solve import Step
-from ..unfoldings import array, check_weights, matrix, weights_of
+from ..unfoldings import Of, Unfolding, check_weights, square, weights_of
 from .base import Method, check_number
-from .snn import norm
 
 STRATEGIES = ("increase", "decrease", "fixed")
 
@@ -72,6 +70,7 @@ class TMac(Method):
     """Parallel factorisation of all unfoldings."""
 
     name: ClassVar[str] = "tmac"
+    shares_out: ClassVar[bool] = True
     about: ClassVar[str] = "parallel matrix factorisation of all unfoldings with adaptive ranks (Xu et al. 2015)"
 
     tol: float = 5e-3  # stopping early is part of how it keeps from overfitting
@@ -112,7 +111,10 @@ class TMac(Method):
             ranks = low if self.strategy == "increase" else high
         else:
             ranks = [min(a, b) for a, b in zip(_each("rank", self.rank, axes), most, strict=True)]
-        factors = [_unit_rows(r, y.size // n, y.dtype, rng) for r, n in zip(ranks, y.shape, strict=True)]
+        factors = [
+            Unfolding(y.shape, n, short=False).folded(_unit_rows(r, y.size // y.shape[n], y.dtype, rng))
+            for n, r in enumerate(ranks)
+        ]
         d = y.ndim
         alpha = weights_of("alpha", self.alpha, axes)
         more = [max(1, r // 20) for r in high] if self.rank_step is None else _each("rank_step", self.rank_step, axes)
@@ -121,31 +123,47 @@ class TMac(Method):
     def step(self, problem: Problem, state: State) -> tuple[State, Step]:
         """Run one round of alternating least squares (Algorithm 1 of the paper)."""
         z, factors, alpha, fits_old, cut, rng, low, high, more = state
-        z_new, fits, d = np.zeros_like(z), np.zeros(z.ndim), z.ndim
-        modes = [n for n in range(d) if alpha[n] > 0]
+        z_new, fits, ranks = np.zeros_like(z), np.zeros(z.ndim), {}
+        modes = [n for n in range(z.ndim) if alpha[n] > 0]
         for n in modes:
-            zn = matrix(z, n)
-            zn = zn.T if n == d - 1 else zn
-            xn = zn @ factors[n].T  # X_n-update: Z_(n) Y_n^T
+            unfolding, yn = Unfolding(z.shape, n, short=False), factors[n]
+            xn = unfolding.product(z, yn)  # X_n-update: Z_(n) Y_n^T
             w, u = np.linalg.eigh(xn.T @ xn)
             kept = w > len(w) * np.finfo(w.dtype).eps * w[-1]
-            yn = (u[:, kept] / w[kept]) @ (u[:, kept].T @ (xn.T @ zn))  # Y_n-update: (X_n^T X_n)^+ X_n^T Z_(n)
-            product = xn @ yn
-            product = np.ascontiguousarray(array(product.T if n == d - 1 else product, n, z.shape))
-            fits[n] = _blend(z_new, alpha[n], product, problem)
+            left_inverse = (u[:, kept] / w[kept]) @ (xn @ u[:, kept]).T
+
+            def work(of: Of, yn: np.ndarray = yn, xn: np.ndarray = xn, inverse: np.ndarray = left_inverse, n: int = n):
+                zn, at = of(z), of.unfolding
+                y = at.multiply(inverse, zn, out=of.cut(yn))  # Y_n-update: (X_n^T X_n)^+ X_n^T Z_(n), piece by piece
+                product = at.multiply(xn, y, out=threads.scratch("product", zn.shape, zn.dtype))
+                miss = np.subtract(product, of(problem.y), out=threads.scratch("miss", zn.shape, zn.dtype))
+                miss *= of(problem.observed)
+                product *= alpha[n]
+                blend = of(z_new)
+                blend += product
+                return square(miss)
+
+            fits[n] = math.sqrt(math.fsum(unfolding.each(work)))
+            rank = xn.shape[1]
             left = fits[n] / fits_old[n] if fits_old[n] > 0 else 1.0
-            if self.strategy == "increase" and len(yn) < high[n] and left >= 1 - self.stall:
-                yn = _increased(yn, min(more[n], high[n] - len(yn)), rng)
+            if self.strategy == "increase" and rank < high[n] and left >= 1 - self.stall:
+                new = _unit_rows(min(more[n], high[n] - rank), z.size // z.shape[n], z.dtype, rng)
+                yn = np.concatenate([yn, unfolding.folded(new)], axis=unfolding.axis)
             settled = self.strategy == "decrease" and not cut[n] and left >= 1 - 5 * self.stall
             if settled and (r := self._decreased(w[::-1], low[n])):
-                yn, cut[n] = u[:, -r:].T @ yn, True
+                yn, cut[n] = unfolding.multiply(u[:, -r:].T, yn), True
             factors[n] = yn
-        np.copyto(z_new, problem.y, where=problem.observed)  # Z-update: the blend off Omega, M on Omega
+            ranks[n] = yn.shape[unfolding.axis]
+
+        def complete(z_new: np.ndarray, z: np.ndarray, m: np.ndarray, on: np.ndarray) -> tuple[float]:
+            np.copyto(z_new, m, where=on)  # Z-update: the blend off Omega, M on Omega
+            z -= z_new
+            return (float(z @ z),)
+
+        moved = math.sqrt(threads.sums(complete, z_new, z, problem.y, problem.observed)[0])
         if self.adaptive or (self.adaptive is None and self.strategy != "decrease"):
             alpha = _adapted(alpha, fits, problem.norm)  # weights follow the fits
-        z -= z_new
-        ranks = [len(factors[n]) for n in modes]
-        growing = self.strategy == "increase" and any(len(factors[n]) < high[n] for n in modes)
+        growing = self.strategy == "increase" and any(ranks[n] < high[n] for n in modes)
         miss = float(alpha @ fits) / (problem.norm or 1.0)
         step = Step(
             objective=float(alpha @ fits**2) / 2,
@@ -153,16 +171,19 @@ class TMac(Method):
             if growing
             else 0.0,  # Z = M on Omega always, but while ranks grow only a perfect fit is the end
             dual=miss,
-            change=norm(z) / (problem.norm or 1.0),
+            change=moved / (problem.norm or 1.0),
             mu=1.0,
-            rank=sum(ranks),
+            rank=sum(ranks.values()),
             slices=len(ranks),
         )
         return State(z_new, factors, alpha, fits, cut, rng, low, high, more), step
 
     def _decreased(self, w: np.ndarray, low: int) -> int | None:
         """Return the rank at the widest gap between the eigenvalues w of X_n^T X_n, if that gap stands out."""
-        w = np.maximum(w, np.finfo(w.dtype).eps * w[0])
+        least = np.finfo(w.dtype).eps * w[0]
+        if not least >= np.finfo(w.dtype).tiny:  # X_n = 0: there is nothing to cut
+            return None
+        w = np.maximum(w, least)
         ratios = w[low - 1 : -1] / w[low:]
         if len(ratios) < 2:
             return None
@@ -203,28 +224,8 @@ def _each(name: str, given: Any, axes: Sequence[int]) -> list[int]:
     return [int(given[axis]) for axis in axes]
 
 
-def _increased(yn: np.ndarray, more: int, rng: np.random.Generator) -> np.ndarray:
-    """Return Y_n with random rows of unit length added, as long as its own are where the iteration settles."""
-    return np.concatenate([yn, _unit_rows(more, yn.shape[1], yn.dtype, rng)])
-
-
 def _unit_rows(rows: int, length: int, dtype: np.dtype, rng: np.random.Generator) -> np.ndarray:
     return (rng.standard_normal((rows, length)) / math.sqrt(length)).astype(dtype)
-
-
-def _blend(z: np.ndarray, weight: float, product: np.ndarray, problem: Problem) -> float:
-    """Add the weighted product to z and return its fit, ||P_Omega(product - M)||_F, in one pass over all of them."""
-    z1, p1, y1, m1 = (threads.flat(a) for a in (z, product, problem.y, problem.observed))
-
-    def work(s: slice) -> float:
-        e = p1[s] - y1[s]
-        e *= m1[s]
-        square = float(e @ e)
-        np.multiply(p1[s], weight, out=e)
-        z1[s] += e
-        return square
-
-    return math.sqrt(math.fsum(threads.each(work, z1.size, PIECE)))
 
 
 def _adapted(alpha: np.ndarray, fits: np.ndarray, scale: float) -> np.ndarray:
