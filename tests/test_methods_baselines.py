@@ -277,11 +277,13 @@ def prox(x, mode, lam):
     return m
 
 
+@limited
+@pytest.mark.filterwarnings("error::RuntimeWarning")
 @pytest.mark.parametrize("strategy", ["increase", "decrease", "fixed"])
 @pytest.mark.parametrize("fill", [0.0, 1.0])
-def test_tmac_of_a_constant_runs_without_a_warning(strategy, fill, recwarn):
-    y = np.full((6, 5, 4), fill)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_tmac_of_a_constant_divides_by_no_zero(strategy, fill, dtype):
+    y = np.full((6, 5, 4), fill, dtype)
     observed = np.random.default_rng(0).random(y.shape) < 0.7
     result = qrank.complete(y, observed, method="tmac", rng=0, strategy=strategy, rank=3, tol=1e-6)
     assert np.isfinite(result.x).all()
-    assert not recwarn.list
