@@ -287,3 +287,10 @@ def test_tmac_of_a_constant_divides_by_no_zero(strategy, fill, dtype):
     observed = np.random.default_rng(0).random(y.shape) < 0.7
     result = qrank.complete(y, observed, method="tmac", rng=0, strategy=strategy, rank=3, tol=1e-6)
     assert np.isfinite(result.x).all()
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("largest", [0.0, 1e-320, 1e-300, 1.0])
+def test_tmac_cuts_no_ranks_of_nothing(largest):
+    w = np.array([largest, 0.0, 0.0, 0.0])
+    assert METHODS["tmac"]()._decreased(w, 1) == (1 if largest > 1e-290 else None)
