@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import os
-import re
-import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-GREY = np.array([0.299, 0.587, 0.114])
-CLIP = "hmdb51/TrumanShow_wave_f_nm_np1_fr_med_26.avi"
 
 
 @dataclass(frozen=True)
@@ -23,7 +17,7 @@ class DataSet:
 
     shape: tuple[int, int, int]
     quick: tuple[int, int, int]
-    read: Callable[[Path], np.ndarray]
+    source: str  # what the paper's experiments call it
     generate: Callable[[tuple[int, int, int], np.random.Generator], np.ndarray]
 
 
@@ -89,39 +83,11 @@ def _unit(x: np.ndarray) -> np.ndarray:
     return np.clip(x, 0, 1, out=x)
 
 
-def _cifar_3000(folder: Path) -> np.ndarray:
-    files = sorted((folder / "cifar-10-batches-bin").glob("data_batch_*.bin"))
-    records = np.concatenate([np.fromfile(file, np.uint8).reshape(-1, 3073)[:, 1:] for file in files])
-    chosen = np.random.default_rng(1).permutation(len(records))[:3000]
-    return np.tensordot(GREY, records[chosen].reshape(-1, 3, 1024) / 255, (0, 1)).reshape(-1, 32, 32)
-
-
-def _cifar_10000(folder: Path) -> np.ndarray:
-    with np.load(folder / "cifar10-gray-10000-jpeg.npz") as file:
-        return file["images"] / 255
-
-
-def _coil(folder: Path) -> np.ndarray:
-    from PIL import Image
-
-    with zipfile.ZipFile(folder / "coil-20-proc.zip") as archive:
-        names = [name for name in archive.namelist() if name.endswith(".png")]
-        names.sort(key=lambda name: [int(v) for v in re.findall(r"\d+", Path(name).name)])
-        return np.stack([np.asarray(Image.open(io.BytesIO(archive.read(name)))) for name in names]) / 255
-
-
-def _clip(folder: Path) -> np.ndarray:
-    import av
-
-    with av.open(str(folder / CLIP), metadata_errors="ignore") as film:
-        return np.stack([frame.to_ndarray(format="rgb24") @ GREY for frame in film.decode(video=0)]) / 255
-
-
 DATA = {
-    "cifar-3000": DataSet((3000, 32, 32), (120, 8, 8), _cifar_3000, spectrum_images),
-    "cifar-10000": DataSet((10000, 32, 32), (200, 8, 8), _cifar_10000, spectrum_images),
-    "coil": DataSet((1440, 128, 128), (36, 16, 16), _coil, turning_objects),
-    "clip": DataSet((48, 240, 432), (12, 20, 24), _clip, scenes),
+    "cifar-3000": DataSet((3000, 32, 32), (120, 8, 8), "cifar-3000", spectrum_images),
+    "cifar-10000": DataSet((10000, 32, 32), (200, 8, 8), "cifar-10000", spectrum_images),
+    "coil": DataSet((1440, 128, 128), (36, 16, 16), "coil", turning_objects),
+    "clip": DataSet((48, 240, 432), (12, 20, 24), "video", scenes),
 }
 
 CASES = {
@@ -159,12 +125,15 @@ class Data:
 
 def load(name: str, p: float, folder: str | None, quick: bool = False, dtype: Any = float) -> Data:
     """Return a data set, read where the folder has it and generated otherwise, with a share p of it seen."""
+    import qrank  # not before the ledger, where there is one, watches its imports
+    from qrank.experiments import sources
+
     kind = DATA[name]
     truth = None
     if folder:
         try:
-            truth = kind.read(Path(folder))
-        except (OSError, ImportError):
+            truth = sources.load(kind.source, Path(folder))
+        except (qrank.FileError, qrank.MissingExtra):
             truth = None
     source = "generated" if truth is None else "read"
     if truth is None:

@@ -81,7 +81,7 @@ def _made(found: Sequence[dict]) -> str:
     """Return how much was run, and with what."""
     hours = sum(row["seconds"] for row in found) / 3600
     last = found[-1]
-    spent = f"{hours:.1f} hours" if hours >= 1 else f"{60 * hours:.0f} minutes"
+    spent = f"{hours:.1f} hours" if hours >= 1 else f"{max(1, round(60 * hours))} min"
     return (
         f"{len(found)} cells, {spent} in all; qrank {last['qrank']}, NumPy {last['numpy']}, SciPy {last['scipy']},"
         f" Python {last['python']}."
@@ -124,7 +124,7 @@ def _phase(store: Store, cells: Sequence[Cell], size: Size, out: Path, shelf: Sh
         body.append([ROWS[m], str(int(there.sum())), str(int((tnn & ~there).sum()))])
     text = (
         f"Synthetic tensors {' x '.join([grid.data.split('-')[1]] * 3)}, {len(grid.rates)} sampling rates x {len(grid.ranks)}"
-        f" Q-ranks, mean of {grid.trials} trials (the paper: 50 x 50 cells, 10 trials)."
+        f" Q-ranks, {grid.trials} trial{'s' * (grid.trials > 1)} each (the paper: 50 x 50 cells, 10 trials)."
     )
     head = ["", f"cells with 40 dB and more, of {many}", "cells that TNN recovers and this does not"]
     return [text, tables.markdown(head, body), *shelf.link(picture, "PSNR over sampling rate and Q-rank, 40 dB white")]
