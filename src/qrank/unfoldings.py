@@ -21,12 +21,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import lapack, threads
+from . import threads
+from .dense import add_gram, eigh_above
 from .errors import InputError, KindError
 from .spectral import gram_safe
 
 PIECE = 1 << 16  # numbers in a piece: with what is made from it, it fits the second-level cache
-PARTS = 8  # least number of pieces of a sum
+PARTS = 8  # least number of pieces
+DEPTH = 256  # of a product that is added to a Gram matrix: enough that it, not the adding, takes the time
 
 
 class Shrunk(NamedTuple):
@@ -106,13 +108,10 @@ class Unfolding:
     def __len__(self) -> int:
         return math.prod(self.shape) // self.side // (self._parts[2] if self.kind == "stack" else 1)
 
-    def each(self, work: Callable[[Of], Any], least: int = 0) -> list:
-        """Call ``work(of)`` on every piece in threads; ``of(x)`` is that piece of x.
-
-        A piece has PIECE numbers, or ``least`` if that is more, but at most an eighth of all.
-        """
+    def each(self, work: Callable[[Of], Any]) -> list:
+        """Call ``work(of)`` on every piece in threads; ``of(x)`` is that piece of x."""
         one = math.prod(self.shape) // max(1, len(self))
-        length = max(1, min(max(PIECE, least) // max(1, one), -(-len(self) // PARTS)))
+        length = max(1, min(PIECE // max(1, one), -(-len(self) // PARTS)))
         return threads.each(lambda s: work(Of(self, s)), len(self), length)
 
     def flat(self, a: np.ndarray, name: str = "unfolded") -> np.ndarray:
@@ -125,15 +124,20 @@ class Unfolding:
         np.copyto(b, a.swapaxes(0, 1))
         return b.reshape(len(b), -1)
 
-    def gram(self, source: Source, dtype: np.dtype | None = None) -> np.ndarray:
-        """Return the Gram matrix of the side, of the array whose pieces the source makes."""
+    def gram(self, source: Source, dtype: np.dtype) -> np.ndarray:
+        """Return the upper triangle of the Gram matrix of the side, of the array whose pieces the source makes."""
+        one = math.prod(self.shape) // max(1, len(self))
+        length = max(1, max(PIECE, DEPTH * self.side) // max(1, one))
 
-        def work(of: Of) -> np.ndarray:
-            a = self.flat(source(of))
-            a = a if dtype is None else a.astype(dtype, copy=False)
-            return a.T @ a if self.kind == "rows" else a @ a.T
+        def work(whole: slice) -> np.ndarray:
+            total = np.zeros((self.side, self.side), dtype)
+            for start in range(whole.start, whole.stop, length):
+                a = self.flat(source(Of(self, slice(start, min(start + length, whole.stop)))))
+                a = a.astype(dtype, copy=False)
+                add_gram(a.T if self.kind == "rows" else a, total, first=start == whole.start)
+            return total
 
-        return _sum(self.each(work, least=self.side * self.side))
+        return _sum(threads.each(work, len(self), -(-len(self) // threads.count())))
 
     def folded(self, rows: np.ndarray) -> np.ndarray:
         """Return a matrix (r, all columns of the unfolding) in the form of a view with side r, contiguous."""
@@ -198,15 +202,13 @@ class Unfolding:
     def _above(self, lam: float, dtype: np.dtype, source: Source) -> tuple[np.ndarray, np.ndarray]:
         """Return the singular values above lam, ascending, and the singular vectors of the side as rows."""
         for precision in (dtype, np.dtype(np.float64)):
-            gram = self.gram(source, None if precision == dtype else precision)
+            gram = self.gram(source, precision)
             energy = float(np.trace(gram))
             if energy <= lam * lam:
                 return np.zeros(0, gram.dtype), np.zeros((0, self.side), gram.dtype)
-            w, b = lapack.eigh(np.ascontiguousarray(gram)[None])
-            if lam >= gram_safe(precision) * math.sqrt(max(float(w[0, -1]), 0.0)):
-                s = np.sqrt(np.maximum(w[0], 0))
-                first = int(np.count_nonzero(s <= lam))
-                return s[first:], b[0, first:]
+            w, b = eigh_above(gram, lam * lam)
+            if not len(w) or lam >= gram_safe(precision) * math.sqrt(float(w[-1])):
+                return np.sqrt(w), b
         whole = np.concatenate(
             [np.array(self.flat(source(Of(self, slice(i, i + 1)))), np.float64) for i in range(len(self))],
             axis=0 if self.kind == "rows" else 1,
@@ -239,8 +241,8 @@ def spectral_norm(x: np.ndarray, mode: int) -> float:
     >>> spectral_norm(np.diag([3.0, -4.0]), 0)
     4.0
     """
-    gram = Unfolding(x.shape, mode).gram(lambda of: of(x))
-    return math.sqrt(max(float(np.linalg.eigvalsh(gram)[-1]), 0.0))
+    gram = Unfolding(x.shape, mode).gram(lambda of: of(x), x.dtype)
+    return math.sqrt(max(float(np.linalg.eigvalsh(gram, UPLO="U")[-1]), 0.0))
 
 
 def check_weights(name: str, given: Any) -> None:
