@@ -225,6 +225,21 @@ def _sum(parts: list[np.ndarray]) -> np.ndarray:
     return total
 
 
+def accumulate(total: np.ndarray, part: np.ndarray, first: bool) -> None:
+    """Add a part to a total, or begin it with the ``first``.
+
+    >>> total = np.full(2, np.nan)
+    >>> accumulate(total, np.ones(2), first=True)
+    >>> accumulate(total, np.ones(2), first=False)
+    >>> total
+    array([2., 2.])
+    """
+    if first:
+        total[...] = part
+    else:
+        total += part
+
+
 def square(x: np.ndarray) -> float:
     """Return ||x||_F^2 of a piece in scratch.
 

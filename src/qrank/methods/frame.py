@@ -50,12 +50,14 @@ class State(NamedTuple):
 
     x: np.ndarray  # (n3, n1, n2)
     t: np.ndarray  # (r, n1, n2)
-    g: np.ndarray  # (r, n1, n2): memory for G
     d: np.ndarray  # (r, n1, n2)
     mu: float
     # never changes in a run
     transform: Transform
     tau: float
+    # memory for the next X and G
+    spare: np.ndarray
+    g: np.ndarray
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -88,17 +90,17 @@ class Analysis(Method):
         x = problem.stack.copy()
         t = transform.forward(x)
         mu = self.mu0 * problem.scale if self.mu0 is not None else 1 / (START * (spectral_norm(t) or 1.0))
-        return State(x, t, np.empty_like(t), np.zeros_like(t), mu, transform, tau)
+        return State(x, t, np.zeros_like(t), mu, transform, tau, np.empty_like(x), np.empty_like(t))
 
     def step(self, problem: Problem, state: State) -> tuple[State, Step]:
         """Run one iteration of the linearised ADMM."""
-        x_old, t, g, d, mu, transform, tau = state
+        x_old, t, d, mu, transform, tau, x, g = state
         penalty = self.penalty
         assert not isinstance(penalty, str)
         threads.each(lambda s: np.copyto(g[s], t[s]), len(t), max(1, PIECE // t[0].size))
         shrunk = shrink(g, 1 / mu, penalty)  # G-update
         threads.each(lambda s: np.subtract(t[s], g[s], out=t[s]), len(t), max(1, PIECE // t[0].size))
-        x = transform.backward(t)
+        x = transform.backward(t, out=x)
 
         def advance(x: np.ndarray, x_old: np.ndarray, y: np.ndarray, on: np.ndarray) -> tuple[float]:
             x *= -1 / tau  # X-update: X - L^T (L X - G + D) / tau off Omega, Y on Omega
@@ -129,7 +131,7 @@ class Analysis(Method):
             rank=int(shrunk.ranks.sum()),
             slices=int(np.count_nonzero(shrunk.ranks)),
         )
-        return State(x, t, g, d, mu_next, transform, tau), step
+        return State(x, t, d, mu_next, transform, tau, x_old, g), step
 
     def answer(self, state: State) -> np.ndarray:
         """Return X."""

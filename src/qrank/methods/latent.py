@@ -31,7 +31,7 @@ from .. import threads
 from ..errors import InputError
 from ..problem import Problem
 from ..solve import Step
-from ..unfoldings import Of, Unfolding, check_weights, spectral_norm, weights_of
+from ..unfoldings import Of, Unfolding, accumulate, check_weights, spectral_norm, weights_of
 from .base import Method, check_number
 
 START = 0.9  # the first threshold, as a share of the largest singular value of the zero-filled unfoldings
@@ -45,6 +45,7 @@ class State(NamedTuple):
     a: np.ndarray
     eta: float
     gamma: np.ndarray  # never changes
+    spare: np.ndarray  # memory for the next X
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -80,12 +81,12 @@ class Latent(Method):
         else:
             eta = START * (max(spectral_norm(problem.y, k) / g for k, g in enumerate(gamma)) or 1.0)
         y = problem.y
-        return State([np.zeros_like(y) for _ in range(y.ndim)], np.zeros_like(y), y.copy(), eta, gamma)
+        return State([np.zeros_like(y) for _ in y.shape], np.zeros_like(y), y.copy(), eta, gamma, np.empty_like(y))
 
     def step(self, problem: Problem, state: State) -> tuple[State, Step]:
         """Run one iteration of the ADMM."""
-        parts, x_old, a, eta, gamma = state
-        x, value, ranks = np.zeros_like(a), 0.0, []
+        parts, x_old, a, eta, gamma, x = state
+        value, ranks = 0.0, []
         for k, part in enumerate(parts):
 
             def argument(of: Of, part: np.ndarray = part) -> np.ndarray:
@@ -94,8 +95,7 @@ class Latent(Method):
 
             def add(of: Of, m: np.ndarray, _: np.ndarray, part: np.ndarray = part) -> float:
                 of(part)[...] = m
-                total = of(x)
-                total += m
+                accumulate(of(x), m, first=of.unfolding.mode == 0)
                 return 0.0
 
             # X_k-update, in place: X_k = D_{gamma_k eta}(X_k + A); V_k = X_k_old + A - X_k needs no array, see below
@@ -131,7 +131,7 @@ class Latent(Method):
             rank=sum(ranks),
             slices=sum(r > 0 for r in ranks),
         )
-        return State(parts, x, a, eta_next, gamma), step
+        return State(parts, x, a, eta_next, gamma, x_old), step
 
     def answer(self, state: State) -> np.ndarray:
         """Return X."""

@@ -36,7 +36,7 @@ import numpy as np
 from .. import threads
 from ..problem import Problem
 from ..solve import Step
-from ..unfoldings import Of, Unfolding, check_weights, spectral_norm, square, weights_of
+from ..unfoldings import Of, Unfolding, accumulate, check_weights, spectral_norm, square, weights_of
 from .base import Method, check_number
 
 START = 0.9  # the first threshold, as a share of the largest singular value of the zero-filled unfoldings
@@ -62,6 +62,7 @@ class SiLRTCState(NamedTuple):
     t: float  # of Nesterov's sequence
     beta: float
     alpha: np.ndarray  # never changes
+    spare: np.ndarray  # memory for the next X
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -91,17 +92,17 @@ class SiLRTC(Method):
         """Start from X = T, zero where missing."""
         alpha = mode_weights(self.alpha, problem)
         beta = first_coupling(problem, alpha) if self.beta0 is None else self.beta0 * problem.scale
-        return SiLRTCState(problem.y.copy(), problem.y.copy(), 1.0, beta, alpha)
+        y = problem.y
+        return SiLRTCState(y.copy(), y.copy(), 1.0, beta, alpha, np.empty_like(y))
 
     def step(self, problem: Problem, state: SiLRTCState) -> tuple[SiLRTCState, Step]:
         """Run one round of block coordinate descent (Algorithm 1 of the paper)."""
-        x_old, w, t, beta, alpha = state
-        x, gaps, value, ranks = np.zeros_like(w), [], 0.0, []
+        x_old, w, t, beta, alpha, x = state
+        gaps, value, ranks = [], 0.0, []
         modes = [i for i, a in enumerate(alpha) if a > 0]
 
         def add(of: Of, m: np.ndarray, w: np.ndarray) -> float:
-            total = of(x)
-            total += m
+            accumulate(of(x), m, first=of.unfolding.mode == modes[0])
             m -= w
             return square(m)
 
@@ -140,7 +141,7 @@ class SiLRTC(Method):
             rank=sum(ranks),
             slices=sum(r > 0 for r in ranks),
         )
-        return SiLRTCState(x, w, t_next, beta_next, alpha), step
+        return SiLRTCState(x, w, t_next, beta_next, alpha, x_old), step
 
     def answer(self, state: SiLRTCState) -> np.ndarray:
         """Return X."""
@@ -155,6 +156,7 @@ class HaLRTCState(NamedTuple):
     m: list[np.ndarray]  # memory for the M_i
     mu: float
     alpha: np.ndarray  # never changes
+    spare: np.ndarray  # memory for the next X
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -184,13 +186,14 @@ class HaLRTC(Method):
         alpha = mode_weights(self.alpha, problem)
         mu = first_coupling(problem, alpha) if self.mu0 is None else self.mu0 * problem.scale
         y, modes = problem.y, [i for i, a in enumerate(alpha) if a > 0]
-        return HaLRTCState(y.copy(), [np.zeros_like(y) for _ in modes], [np.empty_like(y) for _ in modes], mu, alpha)
+        u, m = [np.zeros_like(y) for _ in modes], [np.empty_like(y) for _ in modes]
+        return HaLRTCState(y.copy(), u, m, mu, alpha, np.empty_like(y))
 
     def step(self, problem: Problem, state: HaLRTCState) -> tuple[HaLRTCState, Step]:
         """Run one iteration of the ADMM (Algorithm 4 of the paper)."""
-        x, u, m, mu, alpha = state
+        x, u, m, mu, alpha, total = state
         mu_next = min(self.rho * mu, self.mu_max * problem.scale)
-        total, value, ranks = np.zeros_like(x), 0.0, []
+        value, ranks = 0.0, []
         modes = [i for i, a in enumerate(alpha) if a > 0]
         for i, ui, held in zip(modes, u, m, strict=True):
 
@@ -201,8 +204,7 @@ class HaLRTC(Method):
             def add(of: Of, m: np.ndarray, _: np.ndarray, ui: np.ndarray = ui, held: np.ndarray = held) -> float:
                 of(held)[...] = m
                 m -= of(ui)
-                sum_ = of(total)
-                sum_ += m
+                accumulate(of(total), m, first=of.unfolding.mode == modes[0])
                 return 0.0
 
             shrunk = Unfolding(x.shape, i).shrink(alpha[i] / mu, x.dtype, argument, add)  # M_i-update
@@ -234,7 +236,7 @@ class HaLRTC(Method):
             rank=sum(ranks),
             slices=sum(r > 0 for r in ranks),
         )
-        return HaLRTCState(total, u, m, mu_next, alpha), step
+        return HaLRTCState(total, u, m, mu_next, alpha, x), step
 
     def answer(self, state: HaLRTCState) -> np.ndarray:
         """Return X."""

@@ -44,7 +44,7 @@ from .. import threads
 from ..errors import InputError
 from ..problem import Problem
 from ..solve import Step
-from ..unfoldings import Of, Unfolding, check_weights, square, weights_of
+from ..unfoldings import Of, Unfolding, accumulate, check_weights, square, weights_of
 from .base import Method, check_number
 
 STRATEGIES = ("increase", "decrease", "fixed")
@@ -63,6 +63,7 @@ class State(NamedTuple):
     low: list[int]
     high: list[int]
     more: list[int]  # how many a rank grows by
+    spare: np.ndarray  # memory for the next Z
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -118,12 +119,14 @@ class TMac(Method):
         d = y.ndim
         alpha = weights_of("alpha", self.alpha, axes)
         more = [max(1, r // 20) for r in high] if self.rank_step is None else _each("rank_step", self.rank_step, axes)
-        return State(y.copy(), factors, alpha, np.full(d, np.inf), np.zeros(d, bool), rng, low, high, more)
+        return State(
+            y.copy(), factors, alpha, np.full(d, np.inf), np.zeros(d, bool), rng, low, high, more, np.empty_like(y)
+        )
 
     def step(self, problem: Problem, state: State) -> tuple[State, Step]:
         """Run one round of alternating least squares (Algorithm 1 of the paper)."""
-        z, factors, alpha, fits_old, cut, rng, low, high, more = state
-        z_new, fits, ranks = np.zeros_like(z), np.zeros(z.ndim), {}
+        z, factors, alpha, fits_old, cut, rng, low, high, more, z_new = state
+        fits, ranks = np.zeros(z.ndim), {}
         modes = [n for n in range(z.ndim) if alpha[n] > 0]
         for n in modes:
             unfolding, yn = Unfolding(z.shape, n, short=False), factors[n]
@@ -139,8 +142,7 @@ class TMac(Method):
                 miss = np.subtract(product, of(problem.y), out=threads.scratch("miss", zn.shape, zn.dtype))
                 miss *= of(problem.observed)
                 product *= alpha[n]
-                blend = of(z_new)
-                blend += product
+                accumulate(of(z_new), product, first=n == modes[0])
                 return square(miss)
 
             fits[n] = math.sqrt(math.fsum(unfolding.each(work)))
@@ -176,7 +178,7 @@ class TMac(Method):
             rank=sum(ranks.values()),
             slices=len(ranks),
         )
-        return State(z_new, factors, alpha, fits, cut, rng, low, high, more), step
+        return State(z_new, factors, alpha, fits, cut, rng, low, high, more, z), step
 
     def _decreased(self, w: np.ndarray, low: int) -> int | None:
         """Return the rank at the widest gap between the eigenvalues w of X_n^T X_n, if that gap stands out."""
