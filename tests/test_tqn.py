@@ -85,6 +85,16 @@ def test_a_non_convex_penalty_recovers_with_fewer_observations(rng):
     assert errors["p-shrinkage"] < 0.5 * errors["nuclear"]
 
 
+def test_the_oracle_recovers_exactly_where_the_span_of_q_decides(rng):
+    """16 unknowns a fibre and some 30 of 60 entries known: neither the stopping rule nor a cap on mu ends it early."""
+    x = rng.standard_normal((4, 4, 60))
+    observed = rng.random(x.shape) < 0.5
+    assert (observed.sum(axis=2) > 20).all()
+    found = qrank.complete(x, observed, "tqn-oracle", truth=x)
+    assert found.status.name == "CONVERGED"
+    assert qrank.metrics.psnr(found.x, x) > 200
+
+
 def test_identity_is_slicewise(rng):
     x = low_rank(rng)
     observed = rng.random(x.shape) < 0.7

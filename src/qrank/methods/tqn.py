@@ -312,11 +312,19 @@ class TQNRandom(TQN):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TQNOracle(TQN):
-    """Q from the truth: what perfect knowledge of Q gives."""
+    """Q from the truth: what perfect knowledge of Q gives, which can be the truth itself, so it runs on until nothing moves.
+
+    Once lam is negligible, a step projects on the span of Q and on the data in turn, and 1/rho, by which the multiplier
+    decays in T, is its momentum: a direction at angle theta to the data's null space shrinks by 1/sqrt(rho) a step if
+    sin(theta) > (rho - 1) / (rho + 1), else by about 1 - sin(theta)^2 rho / (rho - 1). So mu must not stop growing (a cap,
+    as the paper's mu_max, takes the momentum off its best), and rho = 1.1 suits both well and badly posed data.
+    """
 
     name: ClassVar[str] = "tqn-oracle"
     about: ClassVar[str] = "the transform of the true array (truth=…): the paper's upper yardstick"
 
+    tol: float = 1e-11
+    rho: float | None = 1.1
     q: None = field(default=None, init=False, repr=False)
     truth: Any = None
 
