@@ -112,3 +112,18 @@ def test_an_error_in_a_thread_reaches_the_caller():
 
     with pytest.raises(np.linalg.LinAlgError):
         threads.each(work, 10, 2)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("shape", [(3, 70, 90), (3, 90, 70)])
+@pytest.mark.parametrize("lam", [1e-4, 3.0, 14.0, 17.0])
+@pytest.mark.parametrize("penalty", [Nuclear(), PShrinkage(0.5)])
+def test_large_slices_agree_with_the_svd(rng, dtype, shape, lam, penalty):
+    """All, most, few or none of the singular values of a slice survive."""
+    g = (rng.standard_normal(shape) * np.array([1.0, 0.5, 1.0])[:, None, None]).astype(dtype)
+    wanted, values = by_svd(g.astype("f8"), lam, penalty)
+    s = np.linalg.svd(g.astype("f8"), compute_uv=False)
+    found = shrink(g, lam, penalty)
+    np.testing.assert_allclose(g, wanted, atol=1e-3 if dtype == "f4" else 1e-10)
+    np.testing.assert_array_equal(found.ranks, (values > 0).sum(axis=1))
+    assert found.envelope == pytest.approx(penalty.envelope(s, lam).sum(), rel=1e-4 if dtype == "f4" else 1e-10)

@@ -19,9 +19,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from . import lapack, threads
+from . import dense, lapack, threads
 from .penalties import Penalty
 
+LARGE = 64  # short sides from here on are worth a decomposition that makes only the vectors that survive
 PIECE = 1 << 16  # numbers in one thread's piece: fits the second-level cache together with its workspace
 
 
@@ -94,6 +95,34 @@ def shrink(g: np.ndarray, lam: float, penalty: Penalty, weights: np.ndarray | No
 
 def _shrink_part(a: np.ndarray, lam: float, penalty: Penalty) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Shrink a few slices (m, n1, n2), n1 <= n2, in place; return penalty, envelope and rank of each."""
+    n1 = a.shape[1]
+    if n1 >= LARGE and a.dtype.char in "fd":
+        parts = [_shrink_large(one, lam, penalty) or _shrink_small(one[None], lam, penalty) for one in a]
+        return tuple(np.concatenate(p) for p in zip(*parts, strict=True))  # pyright: ignore[reportReturnType]
+    return _shrink_small(a, lam, penalty)
+
+
+def _shrink_large(a: np.ndarray, lam: float, penalty: Penalty) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    """Shrink one slice (n1, n2), n1 <= n2, in place, by the singular values above lam only; None if squaring is not safe."""
+    n1, n2 = a.shape
+    gram = threads.scratch("gram", (n1, n1), a.dtype)
+    dense.add_gram(a, gram, first=True)
+    energy = np.trace(gram, dtype=float)
+    w, b = dense.eigh_above(gram, lam * lam)
+    s = np.sqrt(w)
+    if len(s) and lam < gram_safe(a.dtype) * s[-1]:
+        return None
+    x = penalty.prox(s, lam)
+    c = np.matmul(b, a, out=threads.scratch("coefficients", (len(s), n2), a.dtype))
+    c *= (x / s)[:, None]
+    np.matmul(b.T, c, out=a)
+    value, envelope = _sums(s[None], x[None], lam, penalty)
+    # Where s <= lam every penalty's envelope is s^2 / (2 lam), which is at most lam / 2.
+    rest = min(max(0.0, energy - float(w.sum(dtype=float))) / (2 * lam), (n1 - len(s)) * lam / 2)
+    return value, envelope + rest, np.array([(x > 0).sum()])
+
+
+def _shrink_small(a: np.ndarray, lam: float, penalty: Penalty) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     m, n1, n2 = a.shape
     gram = np.matmul(a, _t(a), out=threads.scratch("gram", (m, n1, n1), a.dtype))
     w, b = lapack.eigh(gram)  # G G^H = B^H diag(s^2) B
@@ -103,10 +132,10 @@ def _shrink_part(a: np.ndarray, lam: float, penalty: Penalty) -> tuple[np.ndarra
             return _shrink_svd(a, lam, penalty)
         if len(a) == 1:  # in double precision the Gram matrix will mostly do, and costs less than an SVD in single
             double = a.astype(np.result_type(a, np.float64))
-            sums = _shrink_part(double, lam, penalty)
+            sums = _shrink_small(double, lam, penalty)
             a[...] = double
             return sums
-        parts = [_shrink_part(a[i : i + 1], lam, penalty) for i in range(len(a))]
+        parts = [_shrink_small(a[i : i + 1], lam, penalty) for i in range(len(a))]
         return tuple(np.concatenate(p) for p in zip(*parts, strict=True))  # pyright: ignore[reportReturnType]
     x = penalty.prox(s, lam)
     ranks = (x > 0).sum(axis=1)
