@@ -28,6 +28,7 @@ from .spectral import gram_safe
 
 PIECE = 1 << 16  # numbers in a piece: with what is made from it, it fits the second-level cache
 PARTS = 8  # least number of pieces
+WIDTH = 128  # least number of rows or columns in a piece: BLAS is slow with fewer
 DEPTH = 256  # of a product that is added to a Gram matrix: enough that it, not the adding, takes the time
 
 
@@ -111,7 +112,8 @@ class Unfolding:
     def each(self, work: Callable[[Of], Any]) -> list:
         """Call ``work(of)`` on every piece in threads; ``of(x)`` is that piece of x."""
         one = math.prod(self.shape) // max(1, len(self))
-        length = max(1, min(PIECE // max(1, one), -(-len(self) // PARTS)))
+        least = 1 if self.kind == "stack" else WIDTH
+        length = max(1, min(max(PIECE // max(1, one), least), -(-len(self) // PARTS)))
         return threads.each(lambda s: work(Of(self, s)), len(self), length)
 
     def flat(self, a: np.ndarray, name: str = "unfolded") -> np.ndarray:

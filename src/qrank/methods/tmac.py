@@ -133,11 +133,13 @@ class TMac(Method):
             xn = unfolding.product(z, yn)  # X_n-update: Z_(n) Y_n^T
             w, u = np.linalg.eigh(xn.T @ xn)
             kept = w > len(w) * np.finfo(w.dtype).eps * w[-1]
-            left_inverse = (u[:, kept] / w[kept]) @ (xn @ u[:, kept]).T
+            inverse = (u[:, kept] / w[kept]) @ (xn @ u[:, kept]).T  # (X_n^T X_n)^+ X_n^T
 
-            def work(of: Of, yn: np.ndarray = yn, xn: np.ndarray = xn, inverse: np.ndarray = left_inverse, n: int = n):
+            def work(
+                of: Of, n: int = n, xn: np.ndarray = xn, yn: np.ndarray = yn, inverse: np.ndarray = inverse
+            ) -> float:
                 zn, at = of(z), of.unfolding
-                y = at.multiply(inverse, zn, out=of.cut(yn))  # Y_n-update: (X_n^T X_n)^+ X_n^T Z_(n), piece by piece
+                y = at.multiply(inverse, zn, out=of.cut(yn))  # Y_n-update: (X_n^T X_n)^+ X_n^T Z_(n)
                 product = at.multiply(xn, y, out=threads.scratch("product", zn.shape, zn.dtype))
                 miss = np.subtract(product, of(problem.y), out=threads.scratch("miss", zn.shape, zn.dtype))
                 miss *= of(problem.observed)
@@ -169,9 +171,8 @@ class TMac(Method):
         miss = float(alpha @ fits) / (problem.norm or 1.0)
         step = Step(
             objective=float(alpha @ fits**2) / 2,
-            primal=miss
-            if growing
-            else 0.0,  # Z = M on Omega always, but while ranks grow only a perfect fit is the end
+            # Z = M on Omega always, but while ranks grow only a perfect fit is the end
+            primal=miss if growing else 0.0,
             dual=miss,
             change=moved / (problem.norm or 1.0),
             mu=1.0,
