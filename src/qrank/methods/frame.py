@@ -10,7 +10,13 @@
   Transforms. CVPR, 2019.
 
 In both, the prox of the norm is not L^T prox L. So L X is given a name of its own, G = L X, and the ADMM is run on
-that. The X-update is a gradient step on ||L X - G + D||_F^2 / 2 of length 1/tau, tau = ||L||_2^2 (linearised ADMM); for
+that, with D = Lambda / mu and P the prox of the penalty on the singular values of every slice:
+
+    G = P_{1/mu}(L X + D)                                                                                      (G)
+    X = X - L^T (L X - G + D) / tau  off Omega,  Y on Omega                                                    (X)
+    D = D + L X - G                                                                                            (Lambda)
+
+The X-update is a gradient step on ||L X - G + D||_F^2 / 2 of length 1/tau, tau = ||L||_2^2 (linearised ADMM); for
 an isometry tau = 1, the step arrives at W^T (G - D), and that is the exact minimiser, as in the paper.
 
 | symbol | here | |
@@ -98,12 +104,12 @@ class Analysis(Method):
         penalty = self.penalty
         assert not isinstance(penalty, str)
         threads.each(lambda s: np.copyto(g[s], t[s]), len(t), max(1, PIECE // t[0].size))
-        shrunk = shrink(g, 1 / mu, penalty)  # G-update
+        shrunk = shrink(g, 1 / mu, penalty)  # (G)
         threads.each(lambda s: np.subtract(t[s], g[s], out=t[s]), len(t), max(1, PIECE // t[0].size))
         x = transform.backward(t, out=x)
 
         def advance(x: np.ndarray, x_old: np.ndarray, y: np.ndarray, on: np.ndarray) -> tuple[float]:
-            x *= -1 / tau  # X-update: X - L^T (L X - G + D) / tau off Omega, Y on Omega
+            x *= -1 / tau  # (X): T - G = L X_old + D - G
             x += x_old
             np.copyto(x, y, where=on)
             x_old -= x
@@ -115,7 +121,7 @@ class Analysis(Method):
 
         def multiplier(t: np.ndarray, g: np.ndarray, d: np.ndarray) -> tuple[float, float]:
             g -= t
-            d -= g  # Lambda-update: D + L X - G
+            d -= g  # (Lambda)
             size = float(d @ d)
             d *= mu / mu_next
             t += d

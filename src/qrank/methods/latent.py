@@ -8,13 +8,19 @@ by the ADMM on the dual problem: A the multiplier of the constraint, V_k its cop
 
     max  <A, Y>    s.t.  A = 0 off Omega,   A = V_k,   ||V_k(k)||_op <= gamma_k,   k = 1, …, d
 
+    X_k = fold_k( D_{gamma_k eta}( (X_k + eta A)_(k) ) )      D_lam shrinks singular values by lam             (X)
+    V_k = (X_k_old + eta A - X_k) / eta                                                                        (V)
+    A   = (Y - sum_k X_k + eta sum_k V_k) / (d eta)  on Omega,  0 off Omega                                    (A)
+
+By (V), eta sum_k V_k = X_old + d eta A - X: no V_k needs an array, and (A) adds (Y - X + X_old - X) / (d eta) to A.
+
 | symbol | here | |
 |---|---|---|
 | Y, Omega | ``problem.y``, ``problem.observed`` | the known values and where they are |
 | gamma_k | ``gamma`` | weights of the unfoldings; one for each axis of the array |
 | X_k | ``parts[k]`` | the part of low rank in mode k (Z_k in the authors' code) |
 | A | ``a`` | dual variable, zero off Omega; *times eta*, so that it has the data's unit |
-| V_k | ``v`` | dual copy, *times eta* |
+| V_k | | dual copy |
 | eta | ``eta`` | step of the ADMM, in the data's unit; thresholds are gamma_k eta |
 """
 
@@ -98,8 +104,7 @@ class Latent(Method):
                 accumulate(of(x), m, first=of.unfolding.mode == 0)
                 return 0.0
 
-            # X_k-update, in place: X_k = D_{gamma_k eta}(X_k + A); V_k = X_k_old + A - X_k needs no array, see below
-            shrunk = Unfolding(x.shape, k).shrink(gamma[k] * eta, x.dtype, argument, add)
+            shrunk = Unfolding(x.shape, k).shrink(gamma[k] * eta, x.dtype, argument, add)  # (X), in place
             value += gamma[k] * shrunk.value
             ranks.append(shrunk.rank)
         d = len(parts)
@@ -108,14 +113,13 @@ class Latent(Method):
         def multiplier(
             a: np.ndarray, x: np.ndarray, x_old: np.ndarray, y: np.ndarray, on: np.ndarray
         ) -> tuple[float, ...]:
-            # A-update on Omega, times eta: (Y - X + sum V_k) / d = A + (Y - X + X_old - X) / d
             x_old -= x
             miss = np.subtract(y, x, out=threads.scratch("miss", y.shape, y.dtype))
             miss *= on
             step = np.multiply(x_old, on, out=threads.scratch("step", y.shape, y.dtype))
             step += miss
             step /= d
-            a += step
+            a += step  # (A), times eta
             size = float(a @ a)
             a *= eta_next / eta
             return float(miss @ miss), float(x_old @ x_old), float(step @ step), size

@@ -4,11 +4,22 @@ J. Liu, P. Musialski, P. Wonka, J. Ye. Tensor Completion for Estimating Missing 
 
     min  sum_i alpha_i ||X_(i)||_*    s.t.  P_Omega(X) = P_Omega(T)                                            (SNN)
 
-HaLRTC solves it by the ADMM on M_i = X, with a multiplier for each unfolding. SiLRTC relaxes M_i = X to
+With D_lam(A) = U max(S - lam, 0) V^T for an SVD A = U S V^T, **HaLRTC** (Algorithm 4) is the ADMM on M_i = X:
+
+    M_i = fold_i( D_{alpha_i / mu}( (X + Y_i / mu)_(i) ) )                                                     (H-M)
+    X   = mean_i (M_i - Y_i / mu)  off Omega,  T on Omega                                                      (H-X)
+    Y_i = Y_i - mu (M_i - X)                                                                                   (H-Y)
+
+**SiLRTC** (Algorithm 1) relaxes M_i = X to
 
     min  sum_i alpha_i ||M_i(i)||_* + beta/2 ||X - M_i||_F^2    s.t.  P_Omega(X) = P_Omega(T)                  (relaxed)
 
-and descends by blocks M_1, …, M_d, X. Its answer depends on beta: small ones blur, and (SNN) is the limit of large
+and descends by blocks M_1, …, M_d, X:
+
+    M_i = fold_i( D_{alpha_i / beta}( X_(i) ) )                                                                (S-M)
+    X   = mean_i M_i  off Omega,  T on Omega                                                                   (S-X)
+
+Its answer depends on beta: small ones blur, and (SNN) is the limit of large
 ones, which block descent from a cold start takes for ever to reach. So beta starts at the data's own scale and grows by
 ``rho`` a step; ``beta0=…, rho=1`` is the original with a fixed beta. A round of block descent is a gradient step in X
 on (relaxed) with the M_i minimised out, a smooth function; ``accelerate`` extrapolates X between rounds as Nesterov
@@ -20,7 +31,7 @@ does, and as the authors do for the same norm in FaLRTC.
 | alpha_i | ``alpha`` | weights of the unfoldings, sum 1; one for each axis of the array |
 | beta (SiLRTC), rho (HaLRTC's paper) | ``beta``, ``mu`` | weight of the coupling; thresholds are alpha_i / beta |
 | X, extrapolated | ``w`` | |
-| M_i | ``m`` | the copy of X whose i-th unfolding is shrunk |
+| M_i | ``m`` | the copy of X whose i-th unfolding is shrunk; SiLRTC has it in pieces only |
 | Y_i | ``u[i]`` = Y_i / mu | multiplier of M_i = X, divided by mu |
 """
 
@@ -106,14 +117,14 @@ class SiLRTC(Method):
             m -= w
             return square(m)
 
-        for i in modes:  # M_i-update: D_{alpha_i / beta}(X_(i)), piece by piece, and added up at once
+        for i in modes:  # (S-M), piece by piece, and added up at once
             shrunk = Unfolding(w.shape, i).shrink(alpha[i] / beta, w.dtype, lambda of: of(w), add)
             value += alpha[i] * shrunk.value
             ranks.append(shrunk.rank)
             gaps.append(math.sqrt(shrunk.total))  # ||M_i - X||_F
 
         def mean(x: np.ndarray, w: np.ndarray, x_old: np.ndarray, y: np.ndarray, on: np.ndarray) -> tuple[float, float]:
-            x /= len(modes)  # X-update: the mean of the M_i off Omega, T on Omega
+            x /= len(modes)  # (S-X)
             np.copyto(x, y, where=on)
             w -= x
             x_old -= x
@@ -207,19 +218,19 @@ class HaLRTC(Method):
                 accumulate(of(total), m, first=of.unfolding.mode == modes[0])
                 return 0.0
 
-            shrunk = Unfolding(x.shape, i).shrink(alpha[i] / mu, x.dtype, argument, add)  # M_i-update
+            shrunk = Unfolding(x.shape, i).shrink(alpha[i] / mu, x.dtype, argument, add)  # (H-M)
             value += alpha[i] * shrunk.value
             ranks.append(shrunk.rank)
 
         def mean(total: np.ndarray, x: np.ndarray, y: np.ndarray, on: np.ndarray) -> tuple[float]:
-            total /= len(ranks)  # X-update: the mean of M_i - Y_i / mu off Omega, T on Omega
+            total /= len(ranks)  # (H-X)
             np.copyto(total, y, where=on)
             x -= total
             return (float(x @ x),)
 
         def multiplier(m: np.ndarray, ui: np.ndarray, x: np.ndarray) -> tuple[float, float]:
             m -= x
-            ui -= m  # Y_i-update: Y_i - mu (M_i - X)
+            ui -= m  # (H-Y)
             size = float(ui @ ui)
             ui *= mu / mu_next
             return float(m @ m), size

@@ -5,8 +5,15 @@ Imaging, 2015.
 
     min  sum_n alpha_n / 2 ||X_n Y_n - Z_(n)||_F^2    s.t.  P_Omega(Z) = P_Omega(M),    X_n: n_n x r_n, Y_n: r_n x rest
 
-by alternating least squares in X_1, Y_1, …, X_d, Y_d, Z: products with r_n columns and the decomposition of an
-r_n x r_n matrix, no SVD of an unfolding.
+by alternating least squares (Algorithm 1 of the paper), n = 1, …, d:
+
+    X_n = Z_(n) Y_n^T                                                                                          (X)
+    Y_n = (X_n^T X_n)^+ X_n^T Z_(n)                                                                            (Y)
+    Z   = sum_n alpha_n fold_n(X_n Y_n)  off Omega,  M on Omega                                                (Z)
+    alpha_n ~ 1 / fit_n,  with sum 1                                                                           (alpha)
+
+(X) leaves out a factor (Y_n Y_n^T)^+, which changes X_n Y_n by nothing. There are products with r_n columns and the
+decomposition of an r_n x r_n matrix, no SVD of an unfolding.
 
 | symbol | here | |
 |---|---|---|
@@ -130,7 +137,7 @@ class TMac(Method):
         modes = [n for n in range(z.ndim) if alpha[n] > 0]
         for n in modes:
             unfolding, yn = Unfolding(z.shape, n, short=False), factors[n]
-            xn = unfolding.product(z, yn)  # X_n-update: Z_(n) Y_n^T
+            xn = unfolding.product(z, yn)  # (X)
             w, u = np.linalg.eigh(xn.T @ xn)
             kept = w > len(w) * np.finfo(w.dtype).eps * w[-1]
             inverse = (u[:, kept] / w[kept]) @ (xn @ u[:, kept]).T  # (X_n^T X_n)^+ X_n^T
@@ -139,7 +146,7 @@ class TMac(Method):
                 of: Of, n: int = n, xn: np.ndarray = xn, yn: np.ndarray = yn, inverse: np.ndarray = inverse
             ) -> float:
                 zn, at = of(z), of.unfolding
-                y = at.multiply(inverse, zn, out=of.cut(yn))  # Y_n-update: (X_n^T X_n)^+ X_n^T Z_(n)
+                y = at.multiply(inverse, zn, out=of.cut(yn))  # (Y)
                 product = at.multiply(xn, y, out=threads.scratch("product", zn.shape, zn.dtype))
                 miss = np.subtract(product, of(problem.y), out=threads.scratch("miss", zn.shape, zn.dtype))
                 miss *= of(problem.observed)
@@ -160,13 +167,13 @@ class TMac(Method):
             ranks[n] = yn.shape[unfolding.axis]
 
         def complete(z_new: np.ndarray, z: np.ndarray, m: np.ndarray, on: np.ndarray) -> tuple[float]:
-            np.copyto(z_new, m, where=on)  # Z-update: the blend off Omega, M on Omega
+            np.copyto(z_new, m, where=on)  # (Z)
             z -= z_new
             return (float(z @ z),)
 
         moved = math.sqrt(threads.sums(complete, z_new, z, problem.y, problem.observed)[0])
         if self.adaptive or (self.adaptive is None and self.strategy != "decrease"):
-            alpha = _adapted(alpha, fits, problem.norm)  # weights follow the fits
+            alpha = _adapted(alpha, fits, problem.norm)  # (alpha)
         growing = self.strategy == "increase" and any(ranks[n] < high[n] for n in modes)
         miss = float(alpha @ fits) / (problem.norm or 1.0)
         step = Step(
