@@ -211,10 +211,7 @@ class Unfolding:
             w, b = eigh_above(gram, lam * lam)
             if not len(w) or lam >= gram_safe(precision) * math.sqrt(float(w[-1])):
                 return np.sqrt(w), b
-        whole = np.concatenate(
-            [np.array(self.flat(source(Of(self, slice(i, i + 1)))), np.float64) for i in range(len(self))],
-            axis=0 if self.kind == "rows" else 1,
-        )
+        whole = self.flat(source(Of(self, slice(0, len(self))))).astype(np.float64, copy=False)
         u, s, _ = np.linalg.svd(whole.T if self.kind == "rows" else whole, full_matrices=False)
         last = int(np.count_nonzero(s > lam))
         return s[:last][::-1], np.ascontiguousarray(u[:, :last][:, ::-1].T)
