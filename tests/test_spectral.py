@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from qrank import lapack, threads
 from qrank.penalties import Nuclear, PShrinkage
 from qrank.spectral import energies, shrink, singular_values, spectral_norm
+from qrank.transforms import Fourier
 
 
 def by_svd(g, lam, penalty):
@@ -127,3 +128,38 @@ def test_large_slices_agree_with_the_svd(rng, dtype, shape, lam, penalty):
     np.testing.assert_allclose(g, wanted, atol=1e-3 if dtype == "f4" else 1e-10)
     np.testing.assert_array_equal(found.ranks, (values > 0).sum(axis=1))
     assert found.envelope == pytest.approx(penalty.envelope(s, lam).sum(), rel=1e-4 if dtype == "f4" else 1e-10)
+
+
+@pytest.mark.parametrize("n3", [5, 6])
+@pytest.mark.parametrize("shape", [(7, 9), (9, 7), (200, 300)])
+def test_parts_as_slices_of_their_own_are_shrunk_as_one(n3, shape, rng):
+    t = rng.standard_normal((n3, *shape))
+    whole, packed = Fourier(n3), Fourier(n3).packed
+    lam = 0.5 * spectral_norm(whole.forward(t))
+    g, p = whole.forward(t), packed.forward(t)
+    wanted, found = shrink(g, lam, Nuclear(), whole.weights), shrink(p, lam, Nuclear(), packed.weights)
+    np.testing.assert_allclose(packed.backward(p), whole.backward(g), atol=1e-10)
+    assert found.value == pytest.approx(wanted.value)
+    assert found.envelope == pytest.approx(wanted.envelope)
+    np.testing.assert_array_equal(found.ranks[packed.weights > 0], wanted.ranks)
+    assert 0 < wanted.ranks.sum() < min(shape) * len(wanted.ranks)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])
+@pytest.mark.parametrize("n", [1, 2, 31, 90])
+def test_eigh_gives_the_eigenvectors_above(n, dtype, rng):
+    a = rng.standard_normal((3, n, n + 2)) + 1j * rng.standard_normal((3, n, n + 2))
+    a = (a if np.dtype(dtype).kind == "c" else a.real).astype(dtype)
+    k = np.ascontiguousarray(a @ a.conj().swapaxes(1, 2))
+    above = float(np.median(np.linalg.eigvalsh(k)))
+    w, b = lapack.eigh(k.copy(), above)
+    tolerance = 1e-3 if np.finfo(dtype).eps > 1e-10 else 1e-10
+    np.testing.assert_allclose(w, np.linalg.eigvalsh(k), atol=tolerance * w.max())
+    kept = int((w > above).sum(axis=1).max())
+    assert b.shape == (3, kept, n)
+    np.testing.assert_allclose(b @ k, w[:, n - kept :, None] * b, atol=tolerance * w.max())
+    np.testing.assert_allclose(
+        b @ b.conj().swapaxes(1, 2), np.broadcast_to(np.eye(kept), (3, kept, kept)), atol=tolerance
+    )
+    with pytest.raises(np.linalg.LinAlgError):
+        lapack.eigh(np.full((1, 3, 3), np.nan, dtype))

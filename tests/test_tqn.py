@@ -1,4 +1,6 @@
 import dataclasses
+import tracemalloc
+import warnings
 
 import numpy as np
 import pytest
@@ -285,3 +287,18 @@ def test_default_and_paper_agree_in_quality(rng):
     observed = rng.random(x.shape) < 0.3
     default, paper = (qrank.metrics.psnr(qrank.complete(x, observed, preset=p).x, x) for p in (None, "paper"))
     assert default > paper - 0.05
+
+
+@pytest.mark.parametrize("method", ["vmtqn", "tnn", "motqn", "tnn-c"])
+@pytest.mark.parametrize("shape", [(40, 100, 150), (2000, 16, 18)])
+def test_memory_is_at_most_four_times_the_data(method, shape, rng):
+    y = np.where(rng.random(shape) < 0.5, rng.random(shape), np.nan)
+    if method == "motqn" and shape[0] > shape[1] * shape[2]:
+        pytest.skip("keeps the reduced T as well")
+    tracemalloc.start()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        qrank.complete(y, method=method, slice_axes=(1, 2), mu0=5.0, max_steps=3)  # nothing vanishes
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert 2 * y.nbytes < peak < 4 * y.nbytes

@@ -117,3 +117,25 @@ def test_plot(rng):
     pytest.importorskip("matplotlib").use("Agg")
     ax = random_orthogonal(5, 3, rng).plot()
     assert ax.images[0].get_array().shape == (5, 3)
+
+
+@pytest.mark.parametrize("n3", [1, 2, 3, 8, 9])
+def test_packed_fourier_is_fourier_with_parts_as_slices(n3, rng):
+    t = rng.standard_normal((n3, 4, 5))
+    g, packed = Fourier(n3).forward(t), Fourier(n3).packed.forward(t)
+    weights = Fourier(n3).packed.weights
+    np.testing.assert_allclose(packed[weights > 0], g.real, atol=1e-12)
+    np.testing.assert_allclose(packed[weights == 0], g.imag[1 : (n3 + 1) // 2], atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["packed", "cosine", "random", "identity"])
+def test_backward_in_place(kind, rng):
+    """G and the result may be the same memory, also where there are fewer slices in G."""
+    transform = {**KINDS, "packed": lambda n3: Fourier(n3).packed}[kind](12)
+    g = rng.standard_normal((12, 30, 40))
+    wanted = transform.backward(g.copy(), out=np.empty_like(g))
+    np.testing.assert_allclose(transform.backward(g, out=g), wanted, atol=1e-12)
+    few = random_orthogonal(12, 5, rng)
+    memory = rng.standard_normal((12, 30, 40))
+    wanted = few.backward(memory[:5].copy())
+    np.testing.assert_allclose(few.backward(memory[:5], out=memory), wanted, atol=1e-12)

@@ -72,7 +72,7 @@ def complete(
     problem = Problem.of(given, observed, slice_axes)
     known = problem.layout.outer(problem.observed)
     if known.all():
-        x, status, history, transform = problem.fill(problem.y), Status.COMPLETE, [], None
+        x, status, history, transform = problem.fill(problem.y.copy()), Status.COMPLETE, [], None
     else:
         rng = np.random.default_rng(rng)
         if holdout:

@@ -1,8 +1,11 @@
-"""Symmetric eigendecompositions of many small matrices, straight from LAPACK and without the interpreter's lock.
+"""Symmetric eigendecompositions straight from LAPACK: only the vectors that are wanted, without the interpreter's lock.
 
-`numpy.linalg.eigh` would do, but SciPy's LAPACK is faster here, by a third in float32; and SciPy's Python wrappers keep
-the lock, so that threads could not work side by side. SciPy publishes the C functions (`scipy.linalg.cython_lapack`);
-ctypes calls them and releases the lock meanwhile.
+What is shrunk keeps few of its singular values, and which ones is known as soon as the eigenvalues are. So the three
+stages of LAPACK's divide and conquer are called one by one: K = H S H^T with S tridiagonal (``sytrd``), S = Z diag(w) Z^T
+(``stedc``), and H Z (``ormtr``) for the wanted columns of Z only. Of a complex K, S and Z are real.
+
+SciPy publishes the C functions (`scipy.linalg.cython_lapack`); its own wrappers keep the lock, so that threads could not
+work side by side. ctypes calls them and releases the lock meanwhile.
 """
 
 from __future__ import annotations
@@ -15,51 +18,84 @@ import scipy.linalg.cython_lapack as published
 
 from .threads import scratch
 
-_ROUTINES = {"f": "ssyevd", "d": "dsyevd", "F": "cheevd", "D": "zheevd"}
+_PREFIX = {"f": ("ssy", "s", "sor"), "d": ("dsy", "d", "dor"), "F": ("che", "s", "cun"), "D": ("zhe", "d", "zun")}
+BLOCK = 64  # at least LAPACK's own block size: rows of workspace for it
 
 
 @cache
-def _routine(code: str):
-    capsule = published.__pyx_capi__[_ROUTINES[code]]
-    name = ctypes.pythonapi.PyCapsule_GetName
-    name.restype, name.argtypes = ctypes.c_char_p, [ctypes.py_object]
+def _routine(name: str, arguments: int):
+    capsule = published.__pyx_capi__[name]
+    name_of = ctypes.pythonapi.PyCapsule_GetName
+    name_of.restype, name_of.argtypes = ctypes.c_char_p, [ctypes.py_object]
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    arguments = 13 if code.isupper() else 11
-    return ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * arguments)(pointer(capsule, name(capsule)))
+    return ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * arguments)(pointer(capsule, name_of(capsule)))
 
 
-def eigh(k: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def space_needed(n: int) -> int:
+    """Return how many real numbers `eigh` of one real n x n matrix can use of its ``space``.
+
+    >>> space_needed(2)
+    4292
+    """
+    return n * n + _work_size(n)
+
+
+def _work_size(n: int) -> int:
+    return max(1 + 4 * n + n * n, BLOCK * n + 65 * BLOCK)
+
+
+def eigh(
+    k: np.ndarray, above: float = -np.inf, least: int = 0, space: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """Decompose each Hermitian matrix of a stack (m, n, n), C-contiguous and overwritten: K = B^H diag(w) B.
 
-    Returns w (m, n), ascending, and B (m, n, n), whose *rows* are the conjugated eigenvectors. (LAPACK reads the
-    row-major K as its conjugate and writes eigenvectors as columns, which are rows again for us.)
+    Returns w (m, n), ascending, and the last rows of B, (m, kept, n), one for each eigenvalue greater than ``above`` (as
+    many as the matrix that has most of them needs, and ``least`` at least): conjugated eigenvectors, in memory that the
+    thread's next call overwrites. (LAPACK reads the row-major K as its conjugate and writes eigenvectors as columns, which are rows again
+    for us.) ``space`` is memory to work in, of `space_needed` real numbers; B then lies at its beginning.
 
-    >>> w, b = eigh(np.array([[[2.0, 1.0], [1.0, 2.0]]]))
-    >>> w.round(12), bool(np.allclose(b[0].T @ np.diag(w[0]) @ b[0], [[2, 1], [1, 2]]))
+    >>> w, b = eigh(np.array([[[2.0, 1.0], [1.0, 2.0]]]), above=2.0)
+    >>> w.round(12), bool(np.allclose(np.abs(b[0]), 0.5**0.5))
     (array([[1., 3.]]), True)
     """
     assert k.flags.c_contiguous
     m, n, _ = k.shape
-    code = k.dtype.char
-    routine = _routine(code)
-    w = np.empty((m, n), k.dtype.type(0).real.dtype)
-    size = ctypes.c_int(n)
-    status = ctypes.c_int(0)
-    # The least sizes that LAPACK asks for; the last one also lets the reduction to tridiagonal form work in blocks.
+    hermitian, real, orthogonal = _PREFIX[k.dtype.char]
+    reduce, divide = _routine(hermitian + "trd", 10), _routine(real + "stedc", 11)
+    dtype = k.dtype.type(0).real.dtype
+    w = np.empty((m, n), dtype)
+    tau = scratch("lapack tau", (m, n), k.dtype)
+    off = scratch("lapack off-diagonal", (n,), dtype)
     integers = scratch("lapack integers", (3 + 5 * n,), np.dtype(np.intc))
-    reals = scratch("lapack reals", (max(1 + 6 * n + 2 * n * n, 66 * n),), w.dtype)
-    lengths = [ctypes.c_int(len(reals)), ctypes.c_int(len(integers))]
-    spare = [reals.ctypes.data, ctypes.addressof(lengths[0]), integers.ctypes.data, ctypes.addressof(lengths[1])]
-    if code.isupper():
-        complexes = scratch("lapack complexes", (max(2 * n + n * n, 66 * n),), k.dtype)
-        length = ctypes.c_int(len(complexes))
-        spare = [complexes.ctypes.data, ctypes.addressof(length), *spare]
-    vectors, lower = ctypes.c_char(b"V"), ctypes.c_char(b"L")
-    head = ctypes.addressof(vectors), ctypes.addressof(lower), ctypes.addressof(size)
-    at, at_w = k.ctypes.data, w.ctypes.data
+    if space is not None and m == 1 and k.dtype == space.dtype and space.size >= space_needed(n):
+        z, work = space[: n * n].reshape(1, n, n), space[n * n : n * n + _work_size(n)]
+    else:
+        z, work = scratch("lapack z", (m, n, n), dtype), scratch("lapack work", (_work_size(n),), k.dtype)
+    size, length, integer_length, status = (ctypes.c_int(v) for v in (n, len(work), len(integers), 0))
+    lower, compute = ctypes.c_char(b"L"), ctypes.c_char(b"I")
+    at_size, at_length, at_status = ctypes.addressof(size), ctypes.addressof(length), ctypes.addressof(status)
+    at_lower, at_compute = ctypes.addressof(lower), ctypes.addressof(compute)
+    at_work, at_integers, at_off = work.ctypes.data, integers.ctypes.data, off.ctypes.data
     for i in range(m):
-        routine(*head, at + i * k.strides[0], head[2], at_w + i * w.strides[0], *spare, ctypes.addressof(status))
+        at_k, at_w, at_tau, at_z = (a.ctypes.data + i * a.strides[0] for a in (k, w, tau, z))
+        reduce(at_lower, at_size, at_k, at_size, at_w, at_off, at_tau, at_work, at_length, at_status)
+        if not (np.isfinite(w[i]).all() and np.isfinite(off[: n - 1]).all()):
+            raise np.linalg.LinAlgError("the matrix is not finite")
+        more = at_integers, ctypes.addressof(integer_length), at_status
+        divide(at_compute, at_size, at_w, at_off, at_z, at_size, at_work, at_length, *more)
         if status.value:
             raise np.linalg.LinAlgError("the eigendecomposition did not converge")
-    return w, k
+    kept = max(least, int((w > above).sum(axis=1).max(initial=0)))
+    b = z[:, n - kept :]
+    if np.iscomplexobj(k):
+        b = scratch("lapack vectors", (m, kept, n), k.dtype)
+        b[...] = z[:, n - kept :]
+    if kept:
+        turn, columns = _routine(orthogonal + "mtr", 13), ctypes.c_int(kept)
+        left, plain = ctypes.c_char(b"L"), ctypes.c_char(b"N")
+        head = ctypes.addressof(left), at_lower, ctypes.addressof(plain), at_size, ctypes.addressof(columns)
+        for i in range(m):
+            at_k, at_tau, at_b = (a.ctypes.data + i * a.strides[0] for a in (k, tau, b))
+            turn(*head, at_k, at_size, at_tau, at_b, at_size, at_work, at_length, at_status)
+    return w, b

@@ -5,20 +5,21 @@ A learner looks at T, the argument of the prox, and returns a transform together
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import scipy.linalg
 
-from . import stiefel, threads
+from . import lapack, stiefel, threads
 from .errors import InputError
 from .penalties import Penalty
 from .spectral import Shrunk, gram_safe, shrink
 from .tensor import Layout
 from .threads import Workspace
 from .transforms import Matrix, Transform
+
+SMALL = 256  # rows of a Gram matrix below which threads inside LAPACK gain nothing
 
 
 class Learned(NamedTuple):
@@ -55,8 +56,8 @@ class Keep:
         self, t: np.ndarray, previous: Learned | None, lam: float, penalty: Penalty, work: Workspace
     ) -> Learned:
         """Return T under the fixed transform."""
-        shape = (self.transform.r, *t.shape[1:])
-        return Learned(self.transform, self.transform.forward(t, out=work.array("g", shape, t.dtype)))
+        packed = self.transform.packed
+        return Learned(packed, packed.forward(t, out=work.array("g", (packed.r, *t.shape[1:]), t.dtype)))
 
     def first(self, t: np.ndarray) -> np.ndarray:
         """Return T under the fixed transform."""
@@ -68,18 +69,22 @@ class Principal(Transform):
     """Q = PCA(T, 3, k) of a wide T_(3) = U diag(s) Q^T, known by its left vectors U (n1 n2, k).
 
     It is good for one ``backward`` while T is as it was: X_(3) = G_(3) Q^T = (G_(3) diag(1/s) U^T) T_(3), where the
-    bracket is only (n1 n2)^2, takes half the flops of making Q = T_(3)^T U / s and multiplying by it.
+    bracket is only (n1 n2)^2, takes half the flops of making Q = T_(3)^T U / s and multiplying by it, and the memory of U.
     """
 
     flat: np.ndarray  # T_(3)^T, (n3, n1 n2)
-    u: np.ndarray
-    s: np.ndarray
+    square: np.ndarray  # (n1 n2, n1 n2), whose first k rows are U^T
+    s: np.ndarray  # (k,)
 
     def backward(self, g: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-        """Return G x_3 Q^T."""
+        """Return G x_3 Q^T; G and U are overwritten, and ``out`` may be G's memory."""
         out = np.empty((len(self.flat), *g.shape[1:]), g.dtype) if out is None else out
-        bracket = threads.matmul(self.u, g.reshape(len(g), -1) / self.s[:, None])  # its transpose
-        threads.matmul(self.flat, bracket, out=out.reshape(self.flat.shape))
+        whole, n = out.reshape(self.flat.shape), len(self.square)
+        g /= self.s[:, None, None]
+        bracket = whole[:n]  # its transpose; lies here until U is not needed any more
+        Matrix(self.square[: len(g)].T).backward(g, out=bracket.reshape(n, *g.shape[1:]))
+        self.square[...] = bracket
+        threads.matmul(self.flat, self.square, out=whole)
         return out
 
 
@@ -89,7 +94,7 @@ class MaximalVariance:
 
     They come from the Gram matrix of the shorter side of T_(3). The singular values s_i of T_(3) are the Frobenius
     norms of the slices of T x_3 Q, and a slice with s_i <= lam is shrunk to zero, so only columns with s_i > lam are
-    made. Q itself is made where it is small, is kept for later steps (``lasting``), or squaring is not safe any more.
+    made. Of a wide T_(3), Q itself is made where it is small or is kept for later steps (``lasting``).
     """
 
     r: int
@@ -102,30 +107,51 @@ class MaximalVariance:
         n3, n1, n2 = t.shape
         flat = t.reshape(n3, n1 * n2)  # T_(3)^T
         wide = n1 * n2 <= n3
-        squares, vectors = eigh(threads.gram(flat.T if wide else flat))
-        s = np.sqrt(np.maximum(squares, 0))[::-1][: self.r]
-        k = max(1, int(np.count_nonzero(s > lam)))
-        g = work.array("g", (k, n1, n2), t.dtype)
+        short = min(n3, n1 * n2)
+        space = work.array("g", (t.size,), t.dtype)  # idle until G is made
+        gram = work.array("gram", (short, short), t.dtype)
+        s, rows = eigh(threads.gram(flat.T if wide else flat, gram, space), lam * lam, space)
+        k = min(self.r, len(rows))
         safe = lam >= gram_safe(t.dtype) * s[0]
-        s, vectors = s[:k], vectors[:, ::-1][:, :k]
+        s, rows = s[:k], rows[:k]
+        g = work.array("g", (k, n1, n2), t.dtype)
         if not wide:  # T_(3)^T T_(3) = Q diag(s^2) Q^T
-            transform = Matrix(vectors)
+            transform = Matrix(rows.T)
             return Learned(transform, transform.forward(t, out=g))
         # T_(3) T_(3)^T = U diag(s^2) U^T: T x_3 Q = U diag(s) needs no product.
-        if safe and not self.lasting and 2 * k > n1 * n2:
-            transform = Principal(flat, vectors, s)
-        else:
-            q = threads.matmul(flat, vectors)
-            s = np.sqrt(np.einsum("ij,ij->j", q, q))  # true also where squaring has lost the small ones
-            s = np.maximum(s, np.finfo(s.dtype).tiny)
-            q /= s
+        if self.lasting or 2 * k <= n1 * n2:
+            q, s = _directions(flat, rows.T)
             transform = Matrix(q)
-        np.multiply(vectors.T, s[:, None], out=g.reshape(k, n1 * n2))
+        else:
+            s = s if safe else _norms(flat, rows.T)
+            transform = Principal(flat, gram, s)
+        np.multiply(rows, s[:, None], out=g.reshape(k, n1 * n2))
         return Learned(transform, g)
 
     def first(self, t: np.ndarray) -> np.ndarray:
         """Return T under its own principal directions."""
-        return principal(t, self.r)[1]
+        return _under_principal(t, self.r)
+
+
+def _directions(flat: np.ndarray, u: np.ndarray, out: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Return the columns of T_(3)^T U at unit length, and their lengths: those are true singular values of T_(3) also
+    where squaring has lost them.
+    """
+    q = threads.matmul(flat, u, out=out)
+    s = np.maximum(np.sqrt(np.einsum("ij,ij->j", q, q)), np.finfo(q.dtype).tiny)
+    q /= s
+    return q, s
+
+
+def _norms(flat: np.ndarray, u: np.ndarray) -> np.ndarray:
+    """Return the lengths that `_directions` does, without keeping the directions."""
+
+    def work(rows: slice) -> np.ndarray:
+        part = flat[rows] @ u
+        return np.einsum("ij,ij->j", part, part)
+
+    squares = np.sum(threads.each(work, len(flat), 256), axis=0)
+    return np.maximum(np.sqrt(squares), np.finfo(flat.dtype).tiny)
 
 
 @dataclass(frozen=True)
@@ -153,20 +179,37 @@ class ManifoldDescent:
         """Return Q after up to ``steps`` decreasing steps, and T under it, shrunk."""
         if self.printed:
             return self._printed(t, previous, lam, penalty, work)
-        v, base = principal(t, self.r)
-        shape = base.shape
-        flat = base.reshape(self.r, -1)
+        v = principal(t, self.r)
+        flat = t.reshape(len(t), -1)
+        if self.r < len(t):  # G = R^T (T x_3 V); else G = (V R)^T T saves an array of T's size
+            flat = threads.matmul(v.T, flat)
+        shape = (self.r, *t.shape[1:])
+        x = work.array("g", shape, t.dtype)  # prox(G) at the rotation that was evaluated last
+        at: np.ndarray | None = None
 
-        def value(rotation: np.ndarray) -> tuple[float, tuple[np.ndarray, np.ndarray, Shrunk]]:
-            g = threads.matmul(rotation.T, flat).reshape(shape)
-            x = g.copy()
+        def full(rotation: np.ndarray) -> np.ndarray:
+            return rotation if self.r < len(t) else v @ rotation
+
+        def value(rotation: np.ndarray) -> tuple[float, tuple[np.ndarray, Shrunk]]:
+            nonlocal at
+            at = rotation
+            threads.matmul(full(rotation).T, flat, out=x.reshape(self.r, -1))
             shrunk = shrink(x, lam, penalty)
-            return shrunk.envelope, (g, x, shrunk)
+            return shrunk.envelope, (rotation, shrunk)
 
-        def gradient(payload: tuple[np.ndarray, np.ndarray, Shrunk]) -> np.ndarray:
-            g, x, _ = payload
-            g -= x
-            return threads.matmul(flat, g.reshape(self.r, -1).T) / lam
+        def gradient(payload: tuple[np.ndarray, Shrunk]) -> np.ndarray:
+            rotation, _ = payload
+            if at is not rotation:
+                value(rotation)
+            back, prox = full(rotation).T, x.reshape(self.r, -1)
+
+            def work(s: slice) -> np.ndarray:  # G once more, column by column, costs less than keeping it
+                g = np.matmul(back, flat[:, s], out=threads.scratch("columns", (self.r, s.stop - s.start), t.dtype))
+                g -= prox[:, s]
+                return flat[:, s] @ g.T
+
+            p = np.sum(threads.each(work, flat.shape[1], max(64, (1 << 17) // len(flat))), axis=0)
+            return (p if self.r < len(t) else v.T @ p) / lam
 
         rotation = np.eye(self.r, dtype=t.dtype)
         start = value(rotation)
@@ -177,12 +220,13 @@ class ManifoldDescent:
         found = stiefel.descend(
             value, gradient, rotation, start, self.steps, None if previous is None else previous.tau
         )
-        _, x, shrunk = found.payload
-        return Learned(Matrix(v @ found.q), x, shrunk, tuple(found.values), found.tau)
+        if at is not found.q:  # the last trials were refused
+            value(found.q)
+        return Learned(Matrix(v @ found.q), x, found.payload[1], tuple(found.values), found.tau)
 
     def first(self, t: np.ndarray) -> np.ndarray:
         """Return T under its own principal directions."""
-        return principal(t, self.r)[1]
+        return _under_principal(t, self.r)
 
     def _printed(
         self, t: np.ndarray, previous: Learned | None, lam: float, penalty: Penalty, work: Workspace
@@ -200,30 +244,70 @@ class ManifoldDescent:
         return learned._replace(values=(shrunk.envelope,))
 
 
-def eigh(gram: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the eigenvalues, ascending, and eigenvectors of a Gram matrix, which is overwritten.
+def eigh(gram: np.ndarray, above: float = -np.inf, space: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Return the square roots of a Gram matrix's eigenvalues, descending, and eigenvectors as rows.
 
-    >>> eigh(np.diag([2.0, 1.0]))[0]
-    array([1., 2.])
+    There is an eigenvector for every eigenvalue greater than ``above``, and one at least. The Gram matrix is overwritten
+    by them. ``space`` is memory that may be worked in.
+
+    >>> eigh(np.diag([4.0, 1.0]), above=2.0)[0]
+    array([2., 1.])
     """
-    with threads.all_blas_threads() if len(gram) >= 256 else contextlib.nullcontext():  # a small one gains nothing
-        return scipy.linalg.eigh(gram, driver="evd", check_finite=False, overwrite_a=True)
+    n = len(gram)
+    if n < SMALL:  # BLAS's threads would gain nothing, and workspace is at hand
+        w, b = lapack.eigh(gram[None], above, 1)
+    else:
+        if space is None or space.size < lapack.space_needed(n):
+            space = np.empty(lapack.space_needed(n), gram.dtype)
+        with threads.all_blas_threads():
+            w, b = lapack.eigh(gram[None], above, 1, space)
+    rows = gram[: b.shape[1]]
+    rows[...] = b[0, ::-1]
+    return np.sqrt(np.maximum(w[0, ::-1], 0)), rows
 
 
-def principal(t: np.ndarray, r: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return V = PCA(T, 3, r), (n3, r), and T x_3 V, (r, n1, n2), for a stack T.
+def principal(t: np.ndarray, r: int, out: np.ndarray | None = None, work: Workspace | None = None) -> np.ndarray:
+    """Return V = PCA(T, 3, r), (n3, r), for a stack T; where V is as large as T it is made in ``out``, if given.
 
-    >>> v, g = principal(np.arange(24.0).reshape(2, 3, 4), 2)
-    >>> v.shape, g.shape
-    ((2, 2), (2, 3, 4))
+    >>> principal(np.arange(24.0).reshape(2, 3, 4), 2).shape
+    (2, 2)
     """
     n3, n1, n2 = t.shape
     flat = t.reshape(n3, n1 * n2)
     if n3 <= n1 * n2:
-        v = eigh(threads.gram(flat))[1][:, ::-1][:, :r]
-    else:  # T_(3)^T U has orthogonal columns but for rounding; QR makes them orthonormal, also in the null space
-        v = np.linalg.qr(flat @ eigh(threads.gram(flat.T))[1][:, ::-1][:, :r])[0]
-    return v, threads.matmul(v.T, flat).reshape(-1, n1, n2)
+        return eigh(threads.gram(flat))[1][:r].T
+    out = np.empty((n3, r), t.dtype) if out is None else threads.flat(out)[: n3 * r].reshape(n3, r)
+    idle = out.reshape(-1)
+    square = (work or Workspace()).array("gram", (n1 * n2, n1 * n2), t.dtype)
+    _, rows = eigh(threads.gram(flat.T, square, idle), space=idle)
+    # T_(3)^T U has orthogonal columns but for rounding, which Cholesky QR mends unless T has hardly any rank there.
+    q, _ = _directions(flat, rows[:r].T, out)
+    inner = threads.matmul(q.T, q, out=square.reshape(-1)[: r * r].reshape(r, r))
+    if max(float(np.abs(row).sum()) for row in inner) < 1.5:  # the diagonal is 1
+        factor, failed = _lapack(q.dtype, "potrf")(inner.T, lower=True, overwrite_a=True)
+        mend, failed = (factor, failed) if failed else _lapack(q.dtype, "trtri")(factor, lower=True, overwrite_c=True)
+        if not failed:
+
+            def mended(s: slice) -> None:
+                q[s] = q[s] @ mend.T
+
+            threads.each(mended, n3, 256)
+            return q
+    return np.linalg.qr(q)[0]
+
+
+def _lapack(dtype: np.dtype, name: str) -> Any:
+    return scipy.linalg.get_lapack_funcs(name, dtype=dtype)
+
+
+def _under_principal(t: np.ndarray, r: int) -> np.ndarray:
+    """Return T x_3 V, V = PCA(T, 3, r)."""
+    n3, n1, n2 = t.shape
+    flat = t.reshape(n3, n1 * n2)
+    if n3 <= n1 * n2:
+        return threads.matmul(principal(t, r).T, flat).reshape(-1, n1, n2)
+    s, rows = eigh(threads.gram(flat.T))  # T_(3) = U diag(s) V^T
+    return (rows[:r] * s[:r, None]).reshape(-1, n1, n2)
 
 
 def nearest_orthogonal(m: np.ndarray) -> np.ndarray:

@@ -18,8 +18,8 @@ class Problem:
     """The known entries of an array, scaled, with its slice axes last.
 
     ``y`` and ``observed`` have shape (..., n1, n2) and are C-contiguous: methods of the TQN family see them as the stack
-    (n3, n1, n2), methods that use all unfoldings as they are. ``scale`` is a power of two, so that scaling and
-    unscaling lose nothing and observed entries come back exactly.
+    (n3, n1, n2), methods that use all unfoldings as they are. Neither is ever written to: y may be the caller's own
+    array. ``scale`` is a power of two, so that scaling and unscaling lose nothing and observed entries come back exactly.
 
     >>> problem = Problem.of(np.array([[1.0, np.nan], [3.0, 4.0]]))
     >>> problem.y.shape, problem.scale, int(problem.observed.sum())
@@ -44,6 +44,10 @@ class Problem:
         if not known.any():
             raise InputError("no entry is observed: there is nothing to complete from")
         inner_known = np.ascontiguousarray(layout.inner(known))
+        if _as_wanted(layout.inner(values), inner_known):
+            y = layout.inner(values).view()
+            y.flags.writeable = False
+            return cls(y, inner_known, 1.0, layout)
         y = np.zeros(layout.inner_shape, dtype=values.dtype)
         np.copyto(y, layout.inner(values), where=inner_known)
         largest = max(float(y.max()), -float(y.min()))
@@ -104,6 +108,21 @@ class Problem:
             whole.reshape(-1)[self.held_out] = self.held_out_values
         np.ldexp(whole, math.frexp(self.scale)[1] - 1, out=whole)
         return np.ascontiguousarray(self.layout.outer(whole))
+
+
+def _as_wanted(values: np.ndarray, known: np.ndarray) -> bool:
+    """Return whether the values can be worked on where they lie: in order, zero where missing, neither large nor small."""
+    if not values.flags.c_contiguous or not values.flags.aligned:
+        return False
+    flat, seen, largest = values.reshape(-1), known.reshape(-1), 0.0
+    for start in range(0, flat.size, 1 << 17):
+        part = flat[start : start + (1 << 17)]
+        if (part[~seen[start : start + (1 << 17)]] != 0).any():  # NaN is not 0 either
+            return False
+        largest = max(largest, float(part.max()), -float(part.min()))
+    return (
+        2.0**-20 < largest < 2.0**20
+    )  # false for NaN, too: the error is told where the values are looked at one by one
 
 
 def _known(array: Any, observed: Any) -> np.ndarray:

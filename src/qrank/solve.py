@@ -136,7 +136,7 @@ def _run(
         try:
             state, step = method.step(problem, state)
         except np.linalg.LinAlgError:  # LAPACK refuses what is not finite
-            status = Status.DIVERGED
+            status, state = Status.DIVERGED, method.restored(state)
             break
         record = Record(
             step=k,
@@ -165,4 +165,6 @@ def _run(
     if status in (Status.STEP_LIMIT, Status.DIVERGED):
         warnings.warn(str(status), ConvergenceWarning, stacklevel=4)
     transform = None if status is Status.DIVERGED else method.learned(problem, state)
-    return problem.fill(method.answer(state)), status, history, transform
+    x = method.answer(state)
+    del state  # its other arrays are not needed while the answer may have to be copied into other axes
+    return problem.fill(x), status, history, transform

@@ -4,7 +4,8 @@ Shrinking a slice G = U S V^T means replacing S by prox(S). Three facts make tha
 
 1. **Screening.** sigma_1(G) <= ||G||_F, so a slice with ||G||_F <= lam vanishes: no decomposition is needed.
 2. **Gram matrix.** For n1 <= n2, G G^T = U S^2 U^T and the result is U_k diag(prox(s)/s) U_k^T G with the k columns
-   that survive: one n1 x n1 eigendecomposition and products, instead of an SVD of n1 x n2.
+   that survive: one n1 x n1 eigendecomposition, of which only these k vectors are made, and products, instead of an SVD
+   of n1 x n2.
 3. **Where squaring is safe.** The Gram matrix knows s^2 only to eps * s_1^2, so s to eps * s_1^2 / s. With s >= lam >=
    gram_safe * s_1 that error is far below lam; a slice with a larger spread is taken in double precision, or gets a
    true SVD where it is that already.
@@ -15,7 +16,7 @@ Slices are independent, so threads share them out, each holding BLAS to one thre
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -49,48 +50,71 @@ def energies(g: np.ndarray) -> np.ndarray:
     >>> energies(np.ones((2, 3, 5)))
     array([15., 15.])
     """
-    flat = g.reshape(len(g), -1)
+    piece = max(1, PIECE // max(1, g[:1].size))
+    parts = threads.each(lambda s: _energies(g[s]), len(g), piece)
+    return np.concatenate(parts) if parts else np.zeros(0, np.real(g).dtype)
 
-    def work(s: slice) -> np.ndarray:
-        part = flat[s]
-        return np.real(np.einsum("ij,ij->i", part.conj(), part))
 
-    piece = max(1, PIECE // max(1, flat.shape[1]))
-    return np.concatenate(threads.each(work, len(g), piece)) if len(g) else np.zeros(0, np.real(flat).dtype)
+def _energies(a: np.ndarray) -> np.ndarray:
+    flat = a.reshape(len(a), -1)
+    if np.iscomplexobj(flat):
+        flat = flat.view(np.real(flat).dtype)
+    return np.einsum("ij,ij->i", flat, flat)
 
 
 def shrink(g: np.ndarray, lam: float, penalty: Penalty, weights: np.ndarray | None = None) -> Shrunk:
     """Replace every slice U S V^T of the stack g (r, n1, n2) by U prox(S) V^T, in place.
 
-    ``weights`` (r,) says how many slices each one stands for (the conjugate pairs of a real Fourier transform).
+    ``weights`` (r,) says how many slices each one stands for (the conjugate pairs of a real Fourier transform). In a real
+    stack, 0 says that a slice is the imaginary part of the one before.
 
     >>> from qrank.penalties import Nuclear
     >>> g = np.diag([3.0, 1.0])[None]
     >>> shrink(g, 2.0, Nuclear()).value, float(g[0, 0, 0].round(12))
     (1.0, 1.0)
     """
-    energy = energies(g)
-    live = np.flatnonzero(energy > lam * lam)
-    g[energy <= lam * lam] = 0
-    weights = np.ones(len(g)) if weights is None else weights
-    ranks = np.zeros(len(g), dtype=int)
-    n1, n2 = g.shape[1:]
-    stack = g if n1 <= n2 else g.swapaxes(1, 2)
+    r, n1, n2 = g.shape
+    weights = np.ones(r) if weights is None else weights
+    ranks = np.zeros(r, dtype=int)
+    piece = max(1, PIECE // max(1, n1 * n2))
 
-    def work(s: slice) -> tuple[float, float]:
-        chosen = live[s]
-        whole = len(chosen) == chosen[-1] - chosen[0] + 1  # consecutive slices are worked on where they lie
-        part = stack[chosen[0] : chosen[-1] + 1] if whole else stack[chosen]
-        value, envelope, ranks[chosen] = _shrink_part(part, lam, penalty)
-        if not whole:
-            stack[chosen] = part
+    def work(chosen: np.ndarray, split: bool) -> tuple[float, float]:
+        part: Any
+        if split:
+            part = threads.scratch("slices", (len(chosen), n1, n2), np.result_type(g, np.complex64))
+            part.real, part.imag = g[chosen], g[chosen + 1]
+        elif whole := len(chosen) == chosen[-1] - chosen[0] + 1:  # consecutive slices are worked on where they lie
+            part = g[chosen[0] : chosen[-1] + 1]
+        else:
+            part = g[chosen]
+        value, envelope, ranks[chosen] = _screened(part, lam, penalty)
+        if split:
+            g[chosen], g[chosen + 1] = part.real, part.imag
+        elif not whole:
+            g[chosen] = part
         return float(weights[chosen] @ value), float(weights[chosen] @ envelope)
 
-    piece = max(1, PIECE // max(1, n1 * n2))
-    sums = threads.each(work, len(live), piece)
+    imaginary = np.append(weights[1:] == 0, False)
+    sums = []
+    for which, split in ((np.flatnonzero((weights > 0) & ~imaginary), False), (np.flatnonzero(imaginary), True)):
+        sums += threads.each(lambda s, which=which, split=split: work(which[s], split), len(which), piece)
+    return Shrunk(math.fsum(v for v, _ in sums), math.fsum(e for _, e in sums), ranks)
+
+
+def _screened(a: np.ndarray, lam: float, penalty: Penalty) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Shrink a few slices in place, those that vanish as a whole without a decomposition."""
+    energy = _energies(a)  # brings the slices into the cache, too
+    live = energy > lam * lam
+    if live.all():
+        return _shrink_part(a if a.shape[1] <= a.shape[2] else a.swapaxes(1, 2), lam, penalty)
+    a[~live] = 0
     # A vanished slice has all s <= lam, where every penalty's envelope is s^2 / (2 lam).
-    vanished = float(weights[energy <= lam * lam] @ energy[energy <= lam * lam]) / (2 * lam)
-    return Shrunk(math.fsum(v for v, _ in sums), math.fsum(e for _, e in sums) + vanished, ranks)
+    value, envelope, ranks = np.zeros(len(a)), energy / (2 * lam), np.zeros(len(a), dtype=int)
+    if live.any():
+        part = a[live]
+        value[live], envelope[live], ranks[live] = _screened(part, lam, penalty)
+        a[live] = part
+    return value, envelope, ranks
 
 
 def _shrink_part(a: np.ndarray, lam: float, penalty: Penalty) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -125,26 +149,28 @@ def _shrink_large(a: np.ndarray, lam: float, penalty: Penalty) -> tuple[np.ndarr
 def _shrink_small(a: np.ndarray, lam: float, penalty: Penalty) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     m, n1, n2 = a.shape
     gram = np.matmul(a, _t(a), out=threads.scratch("gram", (m, n1, n1), a.dtype))
-    w, b = lapack.eigh(gram)  # G G^H = B^H diag(s^2) B
+    w, b = lapack.eigh(gram, above=lam * lam)  # G G^H = B^H diag(s^2) B; the rows of B for s > lam only
     s = np.sqrt(np.maximum(w, 0))  # ascending, (m, n1)
-    if not (lam >= gram_safe(a.dtype) * s[:, -1]).all():
-        if len(a) == 1 and a.dtype.char in "dD":
-            return _shrink_svd(a, lam, penalty)
-        if len(a) == 1:  # in double precision the Gram matrix will mostly do, and costs less than an SVD in single
-            double = a.astype(np.result_type(a, np.float64))
-            sums = _shrink_small(double, lam, penalty)
-            a[...] = double
-            return sums
-        parts = [_shrink_small(a[i : i + 1], lam, penalty) for i in range(len(a))]
-        return tuple(np.concatenate(p) for p in zip(*parts, strict=True))  # pyright: ignore[reportReturnType]
+    first = n1 - b.shape[1]
+    unsafe = np.flatnonzero(~(lam >= gram_safe(a.dtype) * s[:, -1]))
+    kept = a[unsafe]  # a copy
     x = penalty.prox(s, lam)
+    x[:, :first] = 0  # rounding of s^2 may differ from that of s where s = lam
+    if len(unsafe) < m:
+        c = np.matmul(b, a, out=threads.scratch("coefficients", (m, n1 - first, n2), a.dtype))
+        c *= (x[:, first:] / np.maximum(s[:, first:], lam))[:, :, None]
+        np.matmul(_t(b), c, out=a)
+    value, envelope = _sums(s, x, lam, penalty)
     ranks = (x > 0).sum(axis=1)
-    first = n1 - int(ranks.max(initial=0))  # the rows of B before it belong to values that vanish
-    b = b[:, first:]
-    c = np.matmul(b, a, out=threads.scratch("coefficients", (m, n1 - first, n2), a.dtype))
-    c *= (x[:, first:] / np.maximum(s[:, first:], lam))[:, :, None]
-    np.matmul(_t(b), c, out=a)
-    return *_sums(s, x, lam, penalty), ranks
+    for i, one in zip(unsafe, kept, strict=True):
+        if a.dtype.char in "dD":
+            found = _shrink_svd(one[None], lam, penalty)
+        else:  # in double precision the Gram matrix will mostly do, and costs less than an SVD in single
+            one = one.astype(np.result_type(a, np.float64))
+            found = _shrink_part(one[None], lam, penalty)
+        a[i] = one
+        value[i], envelope[i], ranks[i] = (v[0] for v in found)
+    return value, envelope, ranks
 
 
 def _shrink_svd(a: np.ndarray, lam: float, penalty: Penalty) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

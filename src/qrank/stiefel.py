@@ -19,6 +19,7 @@ Payload = TypeVar("Payload")
 
 SLOPE = 1e-4  # Armijo: a step must gain at least this share of what the slope promises
 SHORTEN = 0.25  # what a refused step is multiplied by
+NOISE = 10  # units of rounding of P below which A, a difference of two like it, says nothing
 TRIES = 12  # refused steps in a row after which Q counts as stationary
 
 
@@ -111,8 +112,8 @@ def descend(
         a = tangent(q, p)
         slope = 0.5 * float(np.vdot(a, a))
         size = norm_bound(a)
-        if slope == 0 or not np.isfinite(slope):
-            break
+        if not (np.isfinite(slope) and slope > (NOISE * np.finfo(a.dtype).eps) ** 2 * float(np.vdot(p, p))):
+            break  # stationary but for rounding
         direction = a @ q
         if last is not None:
             ds, dy = q - last[0], direction - last[1]

@@ -120,14 +120,20 @@ def matmul(a: np.ndarray, b: np.ndarray, out: np.ndarray | None = None) -> np.nd
     return out
 
 
-def gram(a: np.ndarray) -> np.ndarray:
-    """Return A A^T, the sum over A's columns shared out.
+def gram(a: np.ndarray, out: np.ndarray | None = None, spare: np.ndarray | None = None) -> np.ndarray:
+    """Return A A^T, the sum over A's columns shared out; ``spare`` is memory that may be used for what is to be added.
 
     >>> gram(np.array([[1.0, 2.0]]))
     array([[5.]])
     """
-    parts = each(lambda s: a[:, s] @ a[:, s].T, a.shape[1], -(-a.shape[1] // count()))
-    total = parts[0]
+    n, length = a.shape
+    piece = -(-length // count())
+    many = -(-length // piece)
+    total = np.empty((n, n), a.dtype) if out is None else out
+    size = (many - 1) * n * n
+    rest = np.empty(size, a.dtype) if spare is None or spare.size < size else spare[:size]
+    parts = [total, *rest.reshape(many - 1, n, n)]
+    each(lambda s: np.matmul(a[:, s], a[:, s].T, out=parts[s.start // piece]), length, piece)
     for part in parts[1:]:
         total += part
     return total

@@ -7,6 +7,7 @@ adjoint and, on the span of Q, the inverse: **prox of g after Q is Q^T prox_g Q*
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -33,6 +34,11 @@ class Transform:
     n3: int
     r: int
     weights: np.ndarray | None = None  # (r,): how many slices each one stands for; None means one each
+
+    @property
+    def packed(self) -> Transform:
+        """The form in which the methods work with it: in real slices, n3 at most, with ``out`` honoured."""
+        return self
 
     def forward(self, t: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         """Return T x_3 Q for a stack (n3, n1, n2): shape (r, n1, n2)."""
@@ -119,9 +125,37 @@ class Matrix(Transform):
 def _along_first(m: Any, t: np.ndarray, out: np.ndarray | None) -> np.ndarray:
     flat = t.reshape(t.shape[0], math.prod(t.shape[1:]))
     m = m.astype(t.dtype, copy=False)
-    if out is None or scipy.sparse.issparse(m):
-        return (m @ flat).reshape(-1, *t.shape[1:])
-    threads.matmul(m, flat, out=out.reshape(m.shape[0], -1))
+    if scipy.sparse.issparse(m):
+        product = (m @ flat).reshape(-1, *t.shape[1:])
+        return product if out is None else _copy(product, out)
+    out = np.empty((m.shape[0], *t.shape[1:]), t.dtype) if out is None else out
+    whole = out.reshape(m.shape[0], -1)
+    if t.__array_interface__["data"] != out.__array_interface__["data"]:
+        threads.matmul(m, flat, out=whole)
+        return out
+
+    def work(s: slice) -> None:  # a column of the result needs that column of T only, which is set aside
+        part = threads.scratch("columns", (len(flat), s.stop - s.start), t.dtype)
+        part[...] = flat[:, s]
+        np.matmul(m, part, out=whole[:, s])
+
+    threads.each(work, flat.shape[1], _columns(len(flat)))
+    return out
+
+
+def _columns(n3: int) -> int:
+    """Return how many columns of a stack, as a matrix (n3, n1 n2), to take at a time: 1 MB, or a few rows of BLAS's."""
+    return max(64, (1 << 17) // max(1, n3))
+
+
+def _by_columns(transform: Callable[[np.ndarray], np.ndarray], t: np.ndarray, out: np.ndarray) -> np.ndarray:
+    """Transform the columns of a stack, a few at a time so that ``out`` may be the same memory as ``t``."""
+    flat, whole = t.reshape(len(t), -1), out.reshape(len(out), -1)
+
+    def work(s: slice) -> None:
+        whole[:, s] = transform(flat[:, s])
+
+    threads.each(work, flat.shape[1], _columns(len(t)))
     return out
 
 
@@ -148,7 +182,8 @@ class Identity(Transform):
 def _copy(t: np.ndarray, out: np.ndarray | None) -> np.ndarray:
     if out is None:
         return t.copy()
-    out[...] = t
+    if out is not t and out.__array_interface__["data"] != t.__array_interface__["data"]:
+        out[...] = t
     return out
 
 
@@ -181,6 +216,11 @@ class Fourier(Transform):
         """The whole unitary matrix, shape (n3, n3)."""
         return scipy.linalg.dft(self.n3, scale="sqrtn")
 
+    @property
+    def packed(self) -> PackedFourier:
+        """The same with real and imaginary parts as slices of their own."""
+        return PackedFourier(self.n3)
+
     def forward(self, t: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         """Return the real-input FFT along the third mode."""
         return _fft.rfft(t, axis=0, norm="ortho", workers=threads.count())
@@ -188,6 +228,62 @@ class Fourier(Transform):
     def backward(self, g: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         """Return the inverse FFT."""
         return _fft.irfft(g, n=self.n3, axis=0, norm="ortho", workers=threads.count(), overwrite_x=True)
+
+
+@dataclass(frozen=True)
+class PackedFourier(Transform):
+    """The unitary DFT of a real tensor in n3 real slices: Re 0, Re 1, Im 1, Re 2, Im 2, ...
+
+    It takes exactly the memory of the tensor, and can be done in place. Weight 2 marks a real part whose slice stands for a
+    conjugate pair, weight 0 the imaginary part that follows it: `spectral.shrink` takes the two as one complex slice.
+
+    >>> PackedFourier(5).forward(np.ones((5, 2, 2)))[:, 0, 0].round(3)
+    array([2.236, 0.   , 0.   , 0.   , 0.   ])
+    """
+
+    n3: int
+
+    @property
+    def r(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Number of slices."""
+        return self.n3
+
+    @cached_property
+    def weights(self) -> np.ndarray:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """1, then 2 and 0 in turns, and 1 for the last one of an even number."""
+        w = np.zeros(self.n3)
+        w[1:-1:2], w[0] = 2, 1
+        if self.n3 % 2 == 0:
+            w[-1] = 1
+        return w
+
+    def forward(self, t: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+        """Return the real-input FFT along the third mode."""
+        out = np.empty_like(t) if out is None else out
+        flat, whole = t.reshape(len(t), -1), out.reshape(len(out), -1)
+
+        def work(s: slice) -> None:
+            f = _fft.rfft(flat[:, s], axis=0, norm="ortho")
+            whole[0, s], whole[1::2, s], whole[2::2, s] = f[0].real, f[1:].real, f[1 : (self.n3 + 1) // 2].imag
+
+        threads.each(work, flat.shape[1], _columns(len(t)))
+        return out
+
+    def backward(self, g: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+        """Return the inverse FFT."""
+        out = np.empty_like(g) if out is None else out
+        flat, whole = g.reshape(len(g), -1), out.reshape(len(out), -1)
+
+        def work(s: slice) -> None:
+            shape = self.n3 // 2 + 1, s.stop - s.start
+            f: Any = threads.scratch("spectrum", shape, np.result_type(g, np.complex64))
+            f.real[0], f.real[1:], f.imag[1 : (self.n3 + 1) // 2] = flat[0, s], flat[1::2, s], flat[2::2, s]
+            f.imag[0] = 0
+            f.imag[(self.n3 + 1) // 2 :] = 0
+            whole[:, s] = _fft.irfft(f, n=self.n3, axis=0, norm="ortho", overwrite_x=True)
+
+        threads.each(work, flat.shape[1], _columns(len(g)))
+        return out
 
 
 @dataclass(frozen=True)
@@ -203,11 +299,13 @@ class Cosine(Transform):
 
     def forward(self, t: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         """Return the cosine transform along the third mode."""
-        return _fft.dct(t, type=2, axis=0, norm="ortho", workers=threads.count())
+        out = np.empty_like(t) if out is None else out
+        return _by_columns(lambda part: _fft.dct(part, type=2, axis=0, norm="ortho"), t, out)
 
     def backward(self, g: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         """Return the inverse cosine transform."""
-        return _fft.idct(g, type=2, axis=0, norm="ortho", workers=threads.count(), overwrite_x=True)
+        out = np.empty_like(g) if out is None else out
+        return _by_columns(lambda part: _fft.idct(part, type=2, axis=0, norm="ortho"), g, out)
 
 
 def daubechies(moments: int) -> np.ndarray:

@@ -122,7 +122,9 @@ class TQN(Method):
             mu = self.mu0 * problem.scale
         else:
             mu = 1 / (START * (spectral_norm(learner.first(t)) or 1.0))
-        x = np.zeros_like(t)
+        # The last X is not needed any more when the next G is made, so both can be the same memory.
+        x = np.zeros_like(t) if self.absolute else work.array("g", t.shape, t.dtype)
+        x[...] = 0
         return State(0, t, x, x.copy() if self.absolute else None, mu, learner, work, None)
 
     def step(self, problem: Problem, state: State) -> tuple[State, Step]:
@@ -164,8 +166,15 @@ class TQN(Method):
         """Return X."""
         return state.x
 
+    def restored(self, state: State) -> State:
+        """Return the state after a failed step, which may have overwritten X: off Omega T is X, on it X comes from Y."""
+        state.x[...] = state.t
+        return state
+
     def learned(self, problem: Problem, state: State) -> Transform | None:
         """Return the transform of the last step."""
+        if isinstance(state.learner, Keep):
+            return state.learner.transform
         return None if state.learned is None else state.learned.transform
 
 
@@ -204,9 +213,11 @@ class VMTQN(Learning):
         return MaximalVariance(check_r(self.r, problem.layout), lasting=self.update_every > 1)
 
     def learned(self, problem: Problem, state: State) -> Transform | None:
-        """Return PCA(X, 3, r) of the last X: during the run only the columns that survive the threshold are made."""
-        r = check_r(self.r, problem.layout)
-        return Matrix(principal(state.x, r)[0])
+        """Return PCA(X, 3, r) of the last X: during the run only the columns that survive the threshold are made.
+
+        T, which has done its duty, may be overwritten.
+        """
+        return Matrix(principal(state.x, check_r(self.r, problem.layout), state.t, state.work))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
