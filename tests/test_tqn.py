@@ -290,7 +290,7 @@ def test_default_and_paper_agree_in_quality(rng):
 
 
 @pytest.mark.parametrize("method", ["vmtqn", "tnn", "motqn", "tnn-c"])
-@pytest.mark.parametrize("shape", [(40, 100, 150), (2000, 16, 18)])
+@pytest.mark.parametrize("shape", [(40, 200, 250), (4000, 22, 22)])
 def test_memory_is_at_most_four_times_the_data(method, shape, rng):
     y = np.where(rng.random(shape) < 0.5, rng.random(shape), np.nan)
     if method == "motqn" and shape[0] > shape[1] * shape[2]:
