@@ -23,7 +23,7 @@ import numpy as np
 from . import dense, lapack, threads
 from .penalties import Penalty
 
-LARGE = 64  # short sides from here on are worth a decomposition that makes only the vectors that survive
+LARGE = 100  # short sides from here on are worth a decomposition of their own, of the values that survive only
 PIECE = 1 << 16  # numbers in one thread's piece: fits the second-level cache together with its workspace
 
 
