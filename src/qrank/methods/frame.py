@@ -41,7 +41,7 @@ from .. import threads
 from ..errors import InputError
 from ..framelets import Framelet
 from ..penalties import Penalty, penalty_named
-from ..problem import Problem
+from ..problem import Problem, keep_known
 from ..solve import Step
 from ..spectral import PIECE, shrink, spectral_norm
 from ..transforms import Matrix, Transform, checked_matrix
@@ -111,7 +111,7 @@ class Analysis(Method):
         def advance(x: np.ndarray, x_old: np.ndarray, y: np.ndarray, on: np.ndarray) -> tuple[float]:
             x *= -1 / tau  # (X): T - G = L X_old + D - G
             x += x_old
-            np.copyto(x, y, where=on)
+            keep_known(x, y, on)
             x_old -= x
             return (float(x_old @ x_old),)
 

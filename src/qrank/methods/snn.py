@@ -45,7 +45,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from .. import threads
-from ..problem import Problem
+from ..problem import Problem, keep_known
 from ..solve import Step
 from ..unfoldings import Of, Unfolding, accumulate, check_weights, spectral_norm, square, weights_of
 from .base import Method, check_number
@@ -125,7 +125,7 @@ class SiLRTC(Method):
 
         def mean(x: np.ndarray, w: np.ndarray, x_old: np.ndarray, y: np.ndarray, on: np.ndarray) -> tuple[float, float]:
             x /= len(modes)  # (S-X)
-            np.copyto(x, y, where=on)
+            keep_known(x, y, on)
             w -= x
             x_old -= x
             return float(w @ x_old), float(x_old @ x_old)
@@ -224,7 +224,7 @@ class HaLRTC(Method):
 
         def mean(total: np.ndarray, x: np.ndarray, y: np.ndarray, on: np.ndarray) -> tuple[float]:
             total /= len(ranks)  # (H-X)
-            np.copyto(total, y, where=on)
+            keep_known(total, y, on)
             x -= total
             return (float(x @ x),)
 

@@ -49,7 +49,7 @@ import numpy as np
 
 from .. import threads
 from ..errors import InputError
-from ..problem import Problem
+from ..problem import Problem, keep_known
 from ..solve import Step
 from ..unfoldings import Of, Unfolding, accumulate, check_weights, square, weights_of
 from .base import Method, check_number
@@ -167,7 +167,7 @@ class TMac(Method):
             ranks[n] = yn.shape[unfolding.axis]
 
         def complete(z_new: np.ndarray, z: np.ndarray, m: np.ndarray, on: np.ndarray) -> tuple[float]:
-            np.copyto(z_new, m, where=on)  # (Z)
+            keep_known(z_new, m, on)  # (Z)
             z -= z_new
             return (float(z @ z),)
 
