@@ -6,7 +6,7 @@ import argparse
 import time
 from pathlib import Path
 
-from . import cases, plots, report, schedule
+from . import cases, page, plots, report, schedule
 
 ABOUT = """\
 Time qrank against the paper's algorithms written literally in NumPy, and against other packages, on the same data.
@@ -30,6 +30,9 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, help="runs of qrank's default, between those stages (3)")
     parser.add_argument("--budget", type=float, help="seconds for choosing a rival's rank (600)")
     parser.add_argument("--limit", type=float, help="seconds after which a rival is stopped (3600)")
+    parser.add_argument(
+        "--page", type=Path, help="write the results in short to this Markdown file, pictures beside it"
+    )
     parser.add_argument("--again", action="store_true", help="run what is there already once more")
     args = parser.parse_args()
     wanted = args.what[1:] if args.what[:1] == ["run"] else args.what
@@ -52,6 +55,8 @@ def main() -> None:
         schedule.run(plan, [name for name in wanted if name != "report"])
     plots.draw(plan.out)
     print(report.write(plan.out))
+    if args.page is not None:
+        page.write(plan.out, args.page)
     print(f"{time.perf_counter() - started:.0f} s; results in {out}")
 
 

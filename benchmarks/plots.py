@@ -18,19 +18,23 @@ KINDS = {
 }
 
 
-def draw(out: Path) -> None:
-    """Draw what there is data for."""
+def draw(out: Path, to: Path | None = None, prefix: str = "", dpi: int = 130) -> dict[str, Path]:
+    """Draw what there is data for; return the files by the name of the picture."""
     import matplotlib as mpl
 
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 
     mpl.rcParams.update({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False})
+    files = {}
     for paint in (quality, time_shares, growth):
         figure = paint(plt, out)
         if figure is not None:
-            figure.savefig(out / f"{paint.__name__.replace('_', '-')}.png", dpi=130, bbox_inches="tight")
+            name = paint.__name__.replace("_", "-")
+            files[name] = (to or out) / f"{prefix}{name}.png"
+            figure.savefig(files[name], dpi=dpi, bbox_inches="tight")
             plt.close(figure)
+    return files
 
 
 def quality(plt: Any, out: Path) -> Any:

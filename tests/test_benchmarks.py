@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 import pytest
-from benchmarks import cases, kernels, literal, measure, report, schedule
+from benchmarks import cases, kernels, literal, measure, page, readme, report, schedule
 
 from qrank.methods import METHODS
 from qrank.problem import Problem
@@ -150,6 +150,15 @@ def test_the_report_tells_what_is_extrapolated_and_what_is_not_kept(tmp_path) ->
     assert "| literal | 4 | 1.1e+04 | 44 | 30 | 30.00 | 2 | extrapolated from 2 of 4 steps |" in text
     assert "| vmtqn-clip | literal / qrank, whole runs | 22 | ≥ 15 | yes |" in text
     assert "| vmtqn-clip | peak memory / tensor's bytes | 10 | ≤ 4 | **no** |" in text
+    page.write(tmp_path, tmp_path / "speed.md")
+    text = (tmp_path / "speed.md").read_text()
+    wanted = (
+        "| vmtqn, HMDB51, change of scene 240 x 432 x 48, p = 0.3 | 44 | 2.0 | 22.0 (15) | 11.0 (8) |  | 10.0 (4) |"
+    )
+    assert wanted in text
+    assert "speed-quality.png" in text
+    assert (tmp_path / "speed-quality.png").exists()
+    assert list(readme.tables(text)) == ["Speed", "Promises"]
     put("paper", seconds=4.0, **{**run, "status": "STEP_LIMIT"})
     put("default-float32", failed="LinAlgError: no")
     text = report.write(tmp_path)
