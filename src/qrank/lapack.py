@@ -19,6 +19,7 @@ import scipy.linalg.cython_lapack as published
 from .threads import scratch
 
 _PREFIX = {"f": ("ssy", "s", "sor"), "d": ("dsy", "d", "dor"), "F": ("che", "s", "cun"), "D": ("zhe", "d", "zun")}
+SMALL = 64  # sides below this take one call of LAPACK's driver (``syevd``): three calls would cost more than they spare
 BLOCK = 64  # at least LAPACK's own block size: rows of workspace for it
 
 
@@ -35,8 +36,8 @@ def _routine(name: str, arguments: int):
 def space_needed(n: int) -> int:
     """Return how many real numbers `eigh` of one real n x n matrix can use of its ``space``.
 
-    >>> space_needed(2)
-    4292
+    >>> space_needed(100)
+    20560
     """
     return n * n + _work_size(n)
 
@@ -61,6 +62,10 @@ def eigh(
     """
     assert k.flags.c_contiguous
     m, n, _ = k.shape
+    if n < SMALL:
+        w = _whole(k)
+        kept = max(least, int((w > above).sum(axis=1).max(initial=0)))
+        return w, k[:, n - kept :]
     hermitian, real, orthogonal = _PREFIX[k.dtype.char]
     reduce, divide = _routine(hermitian + "trd", 10), _routine(real + "stedc", 11)
     dtype = k.dtype.type(0).real.dtype
@@ -99,3 +104,32 @@ def eigh(
             at_k, at_tau, at_b = (a.ctypes.data + i * a.strides[0] for a in (k, tau, b))
             turn(*head, at_k, at_size, at_tau, at_b, at_size, at_work, at_length, at_status)
     return w, b
+
+
+def _whole(k: np.ndarray) -> np.ndarray:
+    """Put all eigenvectors of each matrix of a stack, as rows, in its place; return the eigenvalues."""
+    m, n, _ = k.shape
+    driver = _routine(_PREFIX[k.dtype.char][0] + "evd", 13 if np.iscomplexobj(k) else 11)
+    w = np.empty((m, n), k.dtype.type(0).real.dtype)
+    # The least sizes that LAPACK asks for; the last one also lets the reduction to tridiagonal form work in blocks.
+    integers = scratch("lapack integers", (3 + 5 * n,), np.dtype(np.intc))
+    reals = scratch("lapack reals", (max(1 + 6 * n + 2 * n * n, 66 * n),), w.dtype)
+    spaces = [reals, integers]
+    if np.iscomplexobj(k):
+        spaces.insert(0, scratch("lapack complexes", (max(2 * n + n * n, 66 * n),), k.dtype))
+    lengths = [ctypes.c_int(len(space)) for space in spaces]
+    size, status, vectors, lower = ctypes.c_int(n), ctypes.c_int(0), ctypes.c_char(b"V"), ctypes.c_char(b"L")
+    spare = [
+        at
+        for space, length in zip(spaces, lengths, strict=True)
+        for at in (space.ctypes.data, ctypes.addressof(length))
+    ]
+    head = ctypes.addressof(vectors), ctypes.addressof(lower), ctypes.addressof(size)
+    at_k, at_w, at_status = k.ctypes.data, w.ctypes.data, ctypes.addressof(status)
+    for i in range(m):
+        driver(*head, at_k + i * k.strides[0], head[2], at_w + i * w.strides[0], *spare, at_status)
+        if status.value:
+            raise np.linalg.LinAlgError("the eigendecomposition did not converge")
+    if not np.isfinite(w).all():
+        raise np.linalg.LinAlgError("the matrix is not finite")
+    return w
