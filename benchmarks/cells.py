@@ -79,12 +79,14 @@ def completion(spec: Spec) -> Spec:
 def profile(spec: Spec) -> Spec:
     """Run the default's steps by hand under the ledger; the PSNR after each step, off the clock."""
     ledger = kernels.watch("qrank")
-    from qrank import admm, lapack, threads
+    from qrank import admm, dense, lapack, threads
     from qrank.methods import METHODS
     from qrank.problem import Problem
 
     kernels.name(admm.advance, "element-wise", "advance")
     kernels.name_module(lapack)
+    kernels.name(dense.add_gram, kernels.PRODUCT, "syrk")
+    kernels.name(dense.eigh_above, kernels.DECOMPOSITION, "eigh")
     data = data_of(spec)
     rate = measure.gemm_rate()
     ledger.workers = threads.count()

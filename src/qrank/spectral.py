@@ -80,6 +80,9 @@ def shrink(g: np.ndarray, lam: float, penalty: Penalty, weights: np.ndarray | No
 
     def work(chosen: np.ndarray, split: bool) -> tuple[float, float]:
         part: Any
+        if split and len(chosen) == 1 and (found := _shrink_parts(g[chosen[0]], g[chosen[0] + 1], lam, penalty)):
+            value, envelope, ranks[chosen] = found
+            return float(weights[chosen[0]] * value), float(weights[chosen[0]] * envelope)
         if split:
             part = threads.scratch("slices", (len(chosen), n1, n2), np.result_type(g, np.complex64))
             part.real, part.imag = g[chosen], g[chosen + 1]
@@ -119,11 +122,21 @@ def _screened(a: np.ndarray, lam: float, penalty: Penalty) -> tuple[np.ndarray, 
 
 def _shrink_part(a: np.ndarray, lam: float, penalty: Penalty) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Shrink a few slices (m, n1, n2), n1 <= n2, in place; return penalty, envelope and rank of each."""
-    n1 = a.shape[1]
-    if n1 >= LARGE and a.dtype.char in "fd":
-        parts = [_shrink_large(one, lam, penalty) or _shrink_small(one[None], lam, penalty) for one in a]
-        return tuple(np.concatenate(p) for p in zip(*parts, strict=True))  # pyright: ignore[reportReturnType]
-    return _shrink_small(a, lam, penalty)
+    if a.shape[1] < LARGE or a.dtype.char not in "fd":
+        return _shrink_small(a, lam, penalty)
+    parts = [_shrink_large(one, lam, penalty) or _shrink_precisely(one, lam, penalty) for one in a]
+    return tuple(np.concatenate(p) for p in zip(*parts, strict=True))  # pyright: ignore[reportReturnType]
+
+
+def _shrink_precisely(a: np.ndarray, lam: float, penalty: Penalty) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Shrink one slice (n1, n2) where squaring is not safe in its precision."""
+    if a.dtype.char in "dD":
+        return _shrink_svd(a[None], lam, penalty)
+    # In double precision the Gram matrix will mostly do, and costs less than an SVD in single.
+    double = a.astype(np.result_type(a, np.float64))
+    found = _shrink_part(double[None], lam, penalty)
+    a[...] = double
+    return found
 
 
 def _shrink_large(a: np.ndarray, lam: float, penalty: Penalty) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
@@ -146,6 +159,49 @@ def _shrink_large(a: np.ndarray, lam: float, penalty: Penalty) -> tuple[np.ndarr
     return value, envelope + rest, np.array([(x > 0).sum()])
 
 
+def _shrink_parts(re: np.ndarray, im: np.ndarray, lam: float, penalty: Penalty) -> tuple[float, float, int] | None:
+    """Shrink one complex slice given by its parts (n1, n2), in place; None if it is small or squaring is not safe.
+
+    The products of complex matrices are made of those of their parts, so that the slice need not be copied together.
+    """
+    if min(re.shape) < LARGE:
+        return None
+    energy = float(np.vdot(re, re)) + float(np.vdot(im, im))
+    if energy <= lam * lam:
+        re[...], im[...] = 0, 0
+        return 0.0, energy / (2 * lam), 0
+    if re.shape[0] > re.shape[1]:
+        re, im = re.T, im.T
+    n1, n2 = re.shape
+    gram: Any = threads.scratch("gram", (1, n1, n1), np.result_type(re, np.complex64))
+    cross = np.matmul(im, re.T, out=threads.scratch("cross", (n1, n1), re.dtype))
+    np.subtract(cross, cross.T, out=gram[0].imag)
+    np.add(np.matmul(re, re.T, out=cross), im @ im.T, out=gram[0].real)
+    w, b = lapack.eigh(gram, above=lam * lam)
+    s = np.sqrt(np.maximum(w, 0))
+    if not lam >= gram_safe(gram.dtype) * s[0, -1]:
+        return None
+    x = penalty.prox(s, lam)
+    k = b.shape[1]
+    x[:, : n1 - k] = 0
+    parts = threads.scratch("parts", (2 * k, n1), re.dtype)  # B = B1 + i B2, one above the other
+    parts[:k], parts[k:] = b[0].real, b[0].imag
+    c, d = (threads.scratch(name, (2 * k, n2), re.dtype) for name in ("coefficients", "more coefficients"))
+    np.matmul(parts, re, out=c)
+    np.matmul(parts, im, out=d)
+    c[:k] -= d[k:]  # the real part of B G
+    d[:k] += c[k:]  # the imaginary part
+    scale = (x[0, n1 - k :] / np.maximum(s[0, n1 - k :], lam))[:, None]
+    c[:k] *= scale
+    np.multiply(d[:k], scale, out=c[k:])
+    np.matmul(parts.T, c, out=re)  # B^H = B1^T - i B2^T
+    d[:k] = c[k:]
+    np.negative(c[:k], out=d[k:])
+    np.matmul(parts.T, d, out=im)
+    value, envelope = _sums(s, x, lam, penalty)
+    return float(value[0]), float(envelope[0]), int((x > 0).sum())
+
+
 def _shrink_small(a: np.ndarray, lam: float, penalty: Penalty) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     m, n1, n2 = a.shape
     gram = np.matmul(a, _t(a), out=threads.scratch("gram", (m, n1, n1), a.dtype))
@@ -163,11 +219,7 @@ def _shrink_small(a: np.ndarray, lam: float, penalty: Penalty) -> tuple[np.ndarr
     value, envelope = _sums(s, x, lam, penalty)
     ranks = (x > 0).sum(axis=1)
     for i, one in zip(unsafe, kept, strict=True):
-        if a.dtype.char in "dD":
-            found = _shrink_svd(one[None], lam, penalty)
-        else:  # in double precision the Gram matrix will mostly do, and costs less than an SVD in single
-            one = one.astype(np.result_type(a, np.float64))
-            found = _shrink_part(one[None], lam, penalty)
+        found = _shrink_precisely(one, lam, penalty)
         a[i] = one
         value[i], envelope[i], ranks[i] = (v[0] for v in found)
     return value, envelope, ranks
