@@ -78,7 +78,7 @@ def completion_row(case: str, contender: str, cells: list[Cell], curve: list[flo
     )
 
 
-def literal_row(case: str, pair: Cell, whole: Cell | None, converged: bool) -> Row:
+def literal_row(case: str, pair: Cell, whole: Cell | None, paper: Cell | None) -> Row:
     """Return the literal run's row: measured if it ran to its end, else from the steps measured at several stages.
 
     How many steps it would take is known from the package's run with the same settings only if that met the stopping
@@ -94,9 +94,13 @@ def literal_row(case: str, pair: Cell, whole: Cell | None, converged: bool) -> R
         curve = pair["curve"]
         note = f"extrapolated from {len(pair['at'])} of {pair['steps']} steps"
     n = len(stamps)
+    converged = paper is not None and paper["status"] == "CONVERGED"
     if not (converged or (whole and whole["full"])):
         note = f"steps measured at {len(set(pair['at']))} stages; how many there would be is not known: use --full"
         return Row(case, "literal", None, stamps[-1] / n, None, None, None, memory, note)
+    if len(curve) < n:  # the pair did not go to the end
+        psnr = paper["psnr"] if paper else None
+        return Row(case, "literal", n, stamps[-1] / n, stamps[-1], None, psnr, memory, note, tuple(stamps))
     quality = measure.time_to_quality(stamps, curve)
     return Row(
         case, "literal", n, stamps[-1] / n, stamps[-1], quality, curve[-1], memory, note, tuple(stamps), tuple(curve)
@@ -109,8 +113,7 @@ def rows_of(out: Path, name: str, case: Case) -> list[Row]:
     pair, paper, profile = (cell(out, f"{name}/{kind}") for kind in ("pair", "paper", "profile"))
     defaults = [c for i in range(1, 100) if (c := cell(out, f"{name}/default-{i}"))]
     if pair:
-        converged = paper is not None and paper["status"] == "CONVERGED"
-        rows.append(literal_row(name, pair, cell(out, f"{name}/literal"), converged))
+        rows.append(literal_row(name, pair, cell(out, f"{name}/literal"), paper))
     if paper:
         rows.append(completion_row(name, "qrank, paper's settings", [paper], pair["curve"] if pair else []))
     curve = profile["curve"] if profile else []

@@ -30,6 +30,7 @@ class Plan:
     again: bool = False
     literal_steps: int = 3
     stages: int = 5
+    through: int | None = None  # the last step of the paper's run that the stages may reach
     repeats: int = 3
     budget: float = 600.0  # seconds for choosing a rival's rank
     limit: float = 3600.0  # seconds after which a rival is stopped
@@ -121,7 +122,13 @@ def run_case(plan: Plan, name: str) -> None:
         return
     repeated = [completion(f"default-{i}") for i in range(1, plan.repeats + 1)]
     repeated.insert(1, completion("default-float32", dtype="float32"))
-    literal = {"stages": plan.stages, "literal_steps": min(plan.literal_steps, steps), "steps": steps}
+    through = min(steps, plan.through or steps)
+    literal = {
+        "stages": plan.stages,
+        "literal_steps": min(plan.literal_steps, through),
+        "steps": steps,
+        "through": through,
+    }
     if plan.full:
         spec = {"kind": "literal", "full": True, "steps": steps, "pauses": len(repeated)}
         run_cell(plan, f"{name}/literal", repeated, **spec, **common)
