@@ -18,7 +18,7 @@ import numpy as np
 
 from . import threads
 
-PIECE = 1 << 17  # bytes of an array in a piece: six of them stay in the second-level cache
+PIECE = 1 << 17  # bytes of an array in a piece: eight of them stay in the second-level cache
 
 
 class Residuals(NamedTuple):
@@ -49,24 +49,31 @@ def advance(
     t1, x1, y1, m1 = (threads.flat(a) for a in (t, x, y, observed))
     o1 = None if x_old is None else threads.flat(x_old)
 
-    def work(s: slice) -> tuple[float, float, float, float, float]:
+    length = max(1, PIECE // t.itemsize)
+
+    def piece(s: slice) -> tuple[float, float, float, float, float]:
         t, x, y = t1[s], x1[s], y1[s]
-        d, e, on = (threads.scratch(name, t.shape, t.dtype) for name in ("d", "e", "on"))
+        four = threads.scratch("advance", (4, len(t)), t.dtype)
+        on = threads.scratch("on Omega", t.shape, t.dtype)
         on[...] = m1[s]
-        np.subtract(y, x, out=e)
-        e *= on
-        np.subtract(t, x, out=d)
-        on *= d  # Z_k / mu
-        d -= on  # off Omega: X_{k-1} - X_k
-        primal, dual, change = float(e @ e), float(on @ on), float(d @ d)
-        on *= ratio
-        on += e
-        np.add(x, on, out=t)
+        np.subtract(y, x, out=four[0])
+        np.subtract(t, x, out=four[1])
+        np.multiply(four[:2], on, out=four[2:])  # Y - X on Omega, and Z_k / mu
+        np.subtract(four[1], four[3], out=four[1])  # off Omega: X_{k-1} - X_k
+        change, primal, dual = np.einsum("ij,ij->i", four[1:], four[1:]).tolist()
+        np.add(x, four[2], out=t)
+        four[3] *= ratio
+        t += four[3]
         if o1 is None:
             return primal, change, dual, 0.0, 0.0
-        return primal, change, dual, _max_abs(e), _max_abs(np.subtract(x, o1[s], out=d))
+        return primal, change, dual, _max_abs(four[2]), _max_abs(np.subtract(x, o1[s], out=on))
 
-    sums = threads.each(work, t1.size, PIECE // t.itemsize)
+    def work(s: slice) -> list[tuple[float, float, float, float, float]]:
+        # One call for all pieces of a thread: handing them out one by one would take as long as the work.
+        return [piece(slice(k * length, min((k + 1) * length, t1.size))) for k in range(s.start, s.stop)]
+
+    pieces = -(-t1.size // length)
+    sums = [one for found in threads.each(work, pieces, -(-pieces // threads.count())) for one in found]
     primal, change, dual, primal_max, change_max = zip(*sums, strict=True)
     return Residuals(_root(primal), _root(change), _root(dual), max(primal_max), max(change_max))
 
