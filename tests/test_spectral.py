@@ -163,3 +163,19 @@ def test_eigh_gives_the_eigenvectors_above(n, dtype, rng):
     )
     with pytest.raises(np.linalg.LinAlgError):
         lapack.eigh(np.full((1, 3, 3), np.nan, dtype))
+
+
+@pytest.mark.parametrize("kind", ["d", "D"])
+@pytest.mark.parametrize("lam", [1e-7, 1e-9, 1e-11])
+@pytest.mark.parametrize("shape", [(110, 150), (150, 110)])
+def test_values_far_below_the_largest_are_shrunk_to_rounding(kind, lam, shape, rng):
+    """Where squaring loses them: absolute error near eps s_1, as an SVD has."""
+    u, v = (np.linalg.qr(rng.standard_normal((n, min(shape))))[0] for n in shape)
+    if kind == "D":
+        u = u * np.exp(1j * rng.random(len(u)))[:, None]
+    s = np.geomspace(1, 1e-13, min(shape))
+    g = np.ascontiguousarray((u * s) @ v.T)[None]
+    found = shrink(g, lam, Nuclear())
+    np.testing.assert_allclose(g[0], (u * np.maximum(s - lam, 0)) @ v.T, atol=3e-14)
+    assert found.value == pytest.approx(np.maximum(s - lam, 0).sum(), rel=1e-12)
+    assert abs(found.ranks[0] - (s > lam).sum()) <= 1

@@ -7,8 +7,8 @@ Shrinking a slice G = U S V^T means replacing S by prox(S). Three facts make tha
    that survive: one n1 x n1 eigendecomposition, of which only these k vectors are made, and products, instead of an SVD
    of n1 x n2.
 3. **Where squaring is safe.** The Gram matrix knows s^2 only to eps * s_1^2, so s to eps * s_1^2 / s. With s >= lam >=
-   gram_safe * s_1 that error is far below lam; a slice with a larger spread is taken in double precision, or gets a
-   true SVD where it is that already.
+   gram_safe * s_1 that error is far below lam; a slice with a larger spread is taken in double precision, or, where it
+   is that already, in two parts (`_shrink_in_two`) or, if it is small, by a true SVD.
 
 Slices are independent, so threads share them out, each holding BLAS to one thread (`threads.each`).
 """
@@ -24,6 +24,7 @@ from . import dense, lapack, threads
 from .penalties import Penalty
 
 LARGE = 100  # short sides from here on are worth a decomposition of their own, of the values that survive only
+SPLIT = 0.01  # where the singular values of a slice are divided whose Gram matrix cannot hold them all
 PIECE = 1 << 16  # numbers in one thread's piece: fits the second-level cache together with its workspace
 
 
@@ -131,7 +132,7 @@ def _shrink_part(a: np.ndarray, lam: float, penalty: Penalty) -> tuple[np.ndarra
 def _shrink_precisely(a: np.ndarray, lam: float, penalty: Penalty) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Shrink one slice (n1, n2) where squaring is not safe in its precision."""
     if a.dtype.char in "dD":
-        return _shrink_svd(a[None], lam, penalty)
+        return _shrink_svd(a[None], lam, penalty) if len(a) < LARGE else _shrink_in_two(a, lam, penalty)
     # In double precision the Gram matrix will mostly do, and costs less than an SVD in single.
     double = a.astype(np.result_type(a, np.float64))
     found = _shrink_part(double[None], lam, penalty)
@@ -222,6 +223,34 @@ def _shrink_small(a: np.ndarray, lam: float, penalty: Penalty) -> tuple[np.ndarr
         found = _shrink_precisely(one, lam, penalty)
         a[i] = one
         value[i], envelope[i], ranks[i] = (v[0] for v in found)
+    return value, envelope, ranks
+
+
+def _shrink_in_two(a: np.ndarray, lam: float, penalty: Penalty) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Shrink one slice (n1, n2) whose large singular values would drown its small ones in the Gram matrix.
+
+    With B the eigenvectors of the Gram matrix, those of the values above SPLIT s_1 in B1 and the others in B2, prox(G) is
+    B1^H prox(B1 G) + B2^H prox(B2 G). B1 G has rows at right angles, whose lengths are singular values, and B2 G is a
+    smaller matrix with a smaller s_1, whose own Gram matrix knows the small values. B1 G and B2 G are made from G itself,
+    so that what the first Gram matrix has lost costs eps s_1 / SPLIT, and half the time of an SVD.
+    """
+    n1 = len(a)
+    w, b = lapack.eigh(np.matmul(a, _t(a[None])[0])[None])
+    k = int(np.count_nonzero(w[0] > SPLIT * SPLIT * w[0, -1]))
+    if not k:
+        return _shrink_svd(a[None], lam, penalty)
+    high, low = b[0, n1 - k :].copy(), b[0, : n1 - k].copy()
+    h, rest = high @ a, low @ a
+    s = np.sqrt(_energies(h[:, None]))[None]
+    x = penalty.prox(s, lam)
+    h *= (x / np.maximum(s, lam))[0, :, None]
+    np.matmul(_t(high[None])[0], h, out=a)
+    value, envelope = _sums(s, x, lam, penalty)
+    ranks = (x > 0).sum(axis=1)
+    if len(low):
+        more = _screened(rest[None], lam, penalty)
+        a += _t(low[None])[0] @ rest
+        value, envelope, ranks = value + more[0], envelope + more[1], ranks + more[2]
     return value, envelope, ranks
 
 
