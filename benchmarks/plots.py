@@ -93,7 +93,7 @@ def growth(plt: Any, out: Path) -> Any:
         if not cells:
             continue
         sizes, steps = [n for n, _ in cells], [c["step"] for _, c in cells]
-        ax.plot(sizes, steps, "o-", label="a step of vmtqn (mean of the run)")
+        ax.plot(sizes, steps, "o-", label="a step of vmtqn (mean of 40)")
         if kind == "n3":
             bound = [steps[0] * 2.2 ** math.log2(n / sizes[0]) for n in sizes]
             ax.plot(sizes, bound, "k--", lw=1, label="2.2-fold a doubling")

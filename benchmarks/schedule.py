@@ -156,7 +156,7 @@ def run_growth(plan: Plan) -> None:
     for kind, n, shape in shapes:
         if plan.quick and n in (24000, 512):
             continue
-        spec = {"kind": "growth", "method": "vmtqn", "shape": shape, "p": 0.3, "max_steps": 20 if plan.quick else None}
+        spec = {"kind": "growth", "method": "vmtqn", "shape": shape, "p": 0.3, "max_steps": 20 if plan.quick else 40}
         run_cell(plan, f"growth/{kind}-{n}", **spec)
 
 

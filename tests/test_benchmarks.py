@@ -162,6 +162,7 @@ def test_the_report_tells_what_is_extrapolated_and_what_is_not_kept(tmp_path) ->
     put("paper", seconds=4.0, **{**run, "status": "STEP_LIMIT"})
     put("default-float32", failed="LinAlgError: no")
     text = report.write(tmp_path)
-    assert "whole runs" not in text  # nobody knows how long the literal run would be
+    assert "| vmtqn-clip | literal / qrank, whole runs, at least | 22 | ≥ 15 | yes |" in text
+    assert "at least: the paper's rule was not met" in text  # nobody knows how long the literal run would be
     assert "| vmtqn-clip | paper's settings: stopping rule met (1 = yes) | 0 | ≥ 1 | **no** |" in text
     assert "failed: LinAlgError: no" in text
