@@ -50,6 +50,7 @@ def advance(
     o1 = None if x_old is None else threads.flat(x_old)
 
     length = max(1, PIECE // t.itemsize)
+    weights = np.array([1, ratio], t.dtype)
 
     def piece(s: slice) -> tuple[float, float, float, float, float]:
         t, x, y = t1[s], x1[s], y1[s]
@@ -60,10 +61,8 @@ def advance(
         np.subtract(t, x, out=four[1])
         np.multiply(four[:2], on, out=four[2:])  # Y - X on Omega, and Z_k / mu
         np.subtract(four[1], four[3], out=four[1])  # off Omega: X_{k-1} - X_k
-        change, primal, dual = np.einsum("ij,ij->i", four[1:], four[1:]).tolist()
-        np.add(x, four[2], out=t)
-        four[3] *= ratio
-        t += four[3]
+        change, primal, dual = (float(row @ row) for row in four[1:])
+        np.add(x, np.matmul(weights, four[2:], out=on), out=t)
         if o1 is None:
             return primal, change, dual, 0.0, 0.0
         return primal, change, dual, _max_abs(four[2]), _max_abs(np.subtract(x, o1[s], out=on))
