@@ -132,10 +132,11 @@ def test_large_slices_agree_with_the_svd(rng, dtype, shape, lam, penalty):
 
 @pytest.mark.parametrize("n3", [5, 6])
 @pytest.mark.parametrize("shape", [(7, 9), (9, 7), (200, 350), (350, 200)])
-def test_parts_as_slices_of_their_own_are_shrunk_as_one(n3, shape, rng):
-    t = rng.standard_normal((n3, *shape))
+@pytest.mark.parametrize("share", [0.5, 1e-7])
+def test_parts_as_slices_of_their_own_are_shrunk_as_one(n3, shape, share, rng):
+    t = rng.standard_normal((n3, *shape)) @ np.diag(np.geomspace(1, 1e-16 if share < 0.1 else 0.9, shape[1]))
     whole, packed = Fourier(n3), Fourier(n3).packed
-    lam = 0.5 * spectral_norm(whole.forward(t))
+    lam = share * spectral_norm(whole.forward(t))
     g, p = whole.forward(t), packed.forward(t)
     wanted, found = shrink(g, lam, Nuclear(), whole.weights), shrink(p, lam, Nuclear(), packed.weights)
     np.testing.assert_allclose(packed.backward(p), whole.backward(g), atol=1e-10)
@@ -143,6 +144,10 @@ def test_parts_as_slices_of_their_own_are_shrunk_as_one(n3, shape, rng):
     assert found.envelope == pytest.approx(wanted.envelope)
     np.testing.assert_array_equal(found.ranks[packed.weights > 0], wanted.ranks)
     assert 0 < wanted.ranks.sum() < min(shape) * len(wanted.ranks)
+    single = packed.forward(t.astype(np.float32))
+    shrink(single, lam, Nuclear(), packed.weights)
+    assert single.dtype == np.float32
+    np.testing.assert_allclose(packed.backward(single), whole.backward(g), atol=1e-4 * np.abs(t).max())
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])

@@ -161,7 +161,7 @@ def _shrink_large(a: np.ndarray, lam: float, penalty: Penalty) -> tuple[np.ndarr
 
 
 def _shrink_parts(re: np.ndarray, im: np.ndarray, lam: float, penalty: Penalty) -> tuple[float, float, int] | None:
-    """Shrink one complex slice given by its parts (n1, n2), in place; None if it is small or squaring is not safe.
+    """Shrink one complex slice given by its parts (n1, n2), in place; None if it is small.
 
     The products of complex matrices are made of those of their parts, so that the slice need not be copied together.
     """
@@ -181,7 +181,7 @@ def _shrink_parts(re: np.ndarray, im: np.ndarray, lam: float, penalty: Penalty) 
     w, b = lapack.eigh(gram, above=lam * lam)
     s = np.sqrt(np.maximum(w, 0))
     if not lam >= gram_safe(gram.dtype) * s[0, -1]:
-        return None
+        return _shrink_parts_precisely(re, im, lam, penalty)
     x = penalty.prox(s, lam)
     k = b.shape[1]
     x[:, : n1 - k] = 0
@@ -201,6 +201,21 @@ def _shrink_parts(re: np.ndarray, im: np.ndarray, lam: float, penalty: Penalty) 
     np.matmul(parts.T, d, out=im)
     value, envelope = _sums(s, x, lam, penalty)
     return float(value[0]), float(envelope[0]), int((x > 0).sum())
+
+
+def _shrink_parts_precisely(
+    re: np.ndarray, im: np.ndarray, lam: float, penalty: Penalty
+) -> tuple[float, float, int] | None:
+    """Shrink one complex slice given by its parts (n1, n2), n1 <= n2, where squaring is not safe in its precision."""
+    if re.dtype.itemsize < 8:
+        wide = re.astype(np.float64), im.astype(np.float64)
+        found = _shrink_parts(*wide, lam, penalty)
+        re[...], im[...] = wide
+        return found
+    whole = re + 1j * im
+    value, envelope, ranks = _shrink_in_two(whole, lam, penalty)
+    re[...], im[...] = whole.real, whole.imag
+    return float(value[0]), float(envelope[0]), int(ranks[0])
 
 
 def _shrink_small(a: np.ndarray, lam: float, penalty: Penalty) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
