@@ -21,7 +21,8 @@ Every table and figure of the experiments of "Tensor Q-Rank: New Data Dependent 
 computed with qrank. Made by `qrank reproduce all --data DIR --page docs/reproduction.md`; but for the paper's own figures no
 number is typed in. Data are grey in [0, 1], every entry is seen with probability p, PSNR is the paper's, and every method runs
 with its default settings unless its row says otherwise. The cells, with settings, versions, seeds, hashes of the data
-and times, are in the CSV file of each experiment. Differences from the paper: its clips of HMDB51 are not named, so others
+and times, are in the CSV file of each experiment; times of cells that shared the machine with others (`--jobs`) say
+nothing, those of `runtime` and `rank` had it to themselves. Differences from the paper: its clips of HMDB51 are not named, so others
 stand for them; which CIFAR images it drew is not known; and where a table says so, a smaller version stands for the data.
 """
 
@@ -79,13 +80,9 @@ def _put(path: Path, text: str) -> Path:
 
 def _made(found: Sequence[dict]) -> str:
     """Return how much was run, and with what."""
-    hours = sum(row["seconds"] for row in found) / 3600
     last = found[-1]
-    spent = f"{hours:.1f} hours" if hours >= 1 else f"{max(1, round(60 * hours))} min"
-    return (
-        f"{len(found)} cells, {spent} in all; qrank {last['qrank']}, NumPy {last['numpy']}, SciPy {last['scipy']},"
-        f" Python {last['python']}."
-    )
+    many = f"{len(found)} cells" if len(found) > 1 else "One cell"
+    return f"{many}; qrank {last['qrank']}, NumPy {last['numpy']}, SciPy {last['scipy']}, Python {last['python']}."
 
 
 Section = Callable[[Store, Sequence[Cell], Size, Path, Shelf], list[str]]
@@ -201,7 +198,7 @@ def _penalties(store: Store, cells: Sequence[Cell], size: Size, out: Path, shelf
         of_data = [cell for cell in cells if cell.data == data]
         plain = [Cell(data, "vmtqn", p) for p in dict.fromkeys(cell.p for cell in of_data)]  # to set the others against
         column = "psnr_missing" if data.startswith("balloons") else "psnr"
-        table = tables.quality(store, [*plain, *of_data], data, column)
+        table = tables.quality(store, [*plain, *of_data], data, column, beside=False)
         if table is not None:
             parts.append(table)
             if column == "psnr_missing":

@@ -62,8 +62,8 @@ def means(store: Store, plan: Sequence[Cell], column: str = "psnr") -> dict[str,
     return found
 
 
-def quality(store: Store, plan: Sequence[Cell], data: str, column: str = "psnr") -> str | None:
-    """Return a table of PSNR, methods by rates, the paper's figures in brackets; None where no cell is there."""
+def quality(store: Store, plan: Sequence[Cell], data: str, column: str = "psnr", *, beside: bool = True) -> str | None:
+    """Return a table of PSNR, methods by rates, with the paper's figures in brackets if wanted; None without a cell."""
     found = means(store, [cell for cell in plan if cell.data == data], column)
     if not found:
         return None
@@ -77,13 +77,13 @@ def quality(store: Store, plan: Sequence[Cell], data: str, column: str = "psnr")
         row = [ROWS.get(label, label)]
         for p in rates:
             values = found[label].get(p)
-            theirs = printed(data, label, p)
+            theirs = printed(data, label, p) if beside else None
             if values is None:
                 row.append("" if theirs is None else f"– ({theirs})")
                 continue
             mean = float(np.mean(values))
             text = f"{mean:.2f}" if mean < 400 else "exact"
-            text = f"**{text}**" if mean == best[p] else text
+            text = f"**{text}**" if round(mean, 2) == round(best[p], 2) else text
             row.append(text + ("" if theirs is None else f" ({_two(theirs)})"))
             draws.setdefault(len(values), []).append(f"{ROWS.get(label, label)} at {p:g}")
         body.append(row)
@@ -91,7 +91,7 @@ def quality(store: Store, plan: Sequence[Cell], data: str, column: str = "psnr")
     about = SOURCES[data].about
     said = [f"**{about}.** " + _draws(draws)]
     where = paper().get(STANDS_FOR.get(data, data))
-    if where is not None:
+    if beside and where is not None:
         whole = f" for {SOURCES[STANDS_FOR[data]].about}" if data in STANDS_FOR else ""
         said.append(f"In brackets the paper's figures{whole} ({where['where']}).")
     return " ".join(said) + "\n\n" + table
