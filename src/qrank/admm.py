@@ -5,7 +5,7 @@ With T = Y - E + Z/mu the argument of the prox and X its result,
 * off Omega:  E = -X and Z = 0 exactly after every step, so the next T is X itself;
 * on Omega:   E = 0 and Z_k = Z_{k-1} + mu (Y - X) = mu (T - X), so the next T is Y + (mu / mu') (T - X).
 
-So T and Y are the whole state: E, Z and the previous X need no arrays of their own. One pass in cache-sized pieces
+So T and Y are the whole state: E, Z and the previous X need no arrays of their own. One pass in pieces
 makes the next T in place and sums up the residuals.
 """
 
@@ -18,7 +18,7 @@ import numpy as np
 
 from . import threads
 
-PIECE = 1 << 17  # bytes of an array in a piece: eight of them stay in the second-level cache
+PIECE = 1 << 19  # bytes of an array in a piece: in smaller ones threads wait for the interpreter more than for memory
 
 
 class Residuals(NamedTuple):
