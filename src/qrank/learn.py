@@ -70,17 +70,24 @@ class Principal(Transform):
 
     It is good for one ``backward`` while T is as it was: X_(3) = G_(3) Q^T = (G_(3) diag(1/s) U^T) T_(3), where the
     bracket is only (n1 n2)^2, takes half the flops of making Q = T_(3)^T U / s and multiplying by it, and the memory of U.
+    ``apart`` does make Q, a few rows at a time: that is less work where k is small, and more exact where s has a wide
+    spread, as each part of X is then rounded on its own scale.
     """
 
     flat: np.ndarray  # T_(3)^T, (n3, n1 n2)
     square: np.ndarray  # (n1 n2, n1 n2), whose first k rows are U^T
     s: np.ndarray  # (k,)
+    apart: bool
 
     def backward(self, g: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         """Return G x_3 Q^T; G and U are overwritten, and ``out`` may be G's memory."""
         out = np.empty((len(self.flat), *g.shape[1:]), g.dtype) if out is None else out
         whole, n = out.reshape(self.flat.shape), len(self.square)
         g /= self.s[:, None, None]
+        if self.apart:
+            u, right = self.square[: len(g)].T, g.reshape(len(g), -1).copy()
+            threads.each(lambda rows: np.matmul(self.flat[rows] @ u, right, out=whole[rows]), len(self.flat), 256)
+            return out
         bracket = whole[:n]  # its transpose; lies here until U is not needed any more
         Matrix(self.square[: len(g)].T).backward(g, out=bracket.reshape(n, *g.shape[1:]))
         self.square[...] = bracket
@@ -94,7 +101,7 @@ class MaximalVariance:
 
     They come from the Gram matrix of the shorter side of T_(3). The singular values s_i of T_(3) are the Frobenius
     norms of the slices of T x_3 Q, and a slice with s_i <= lam is shrunk to zero, so only columns with s_i > lam are
-    made. Of a wide T_(3), Q itself is made where it is small or is kept for later steps (``lasting``).
+    made. Of a wide T_(3), Q itself is made only where it is kept for later steps (``lasting``).
     """
 
     r: int
@@ -119,12 +126,12 @@ class MaximalVariance:
             transform = Matrix(rows.T)
             return Learned(transform, transform.forward(t, out=g))
         # T_(3) T_(3)^T = U diag(s^2) U^T: T x_3 Q = U diag(s) needs no product.
-        if self.lasting or 2 * k <= n1 * n2:
+        if self.lasting:
             q, s = _directions(flat, rows.T)
             transform = Matrix(q)
         else:
             s = s if safe else _norms(flat, rows.T)
-            transform = Principal(flat, gram, s)
+            transform = Principal(flat, gram, s, apart=not safe or 2 * k <= n1 * n2)
         np.multiply(rows, s[:, None], out=g.reshape(k, n1 * n2))
         return Learned(transform, g)
 
