@@ -302,3 +302,14 @@ def test_memory_is_at_most_four_times_the_data(method, shape, rng):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert 2 * y.nbytes < peak < 4 * y.nbytes
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_wide_unfoldings_converge_in_both_precisions(dtype, rng):
+    """Pictures that share a mean: one singular value of the unfolding is far above the others to the end of the run."""
+    x = 1 + 0.05 * np.einsum("kr,rij->kij", rng.standard_normal((600, 30)), rng.standard_normal((30, 12, 12)))
+    x += 1e-3 * rng.standard_normal(x.shape)
+    observed = rng.random(x.shape) < 0.6
+    result = qrank.complete(x.astype(dtype), observed, slice_axes=(1, 2))
+    assert result.status.name == "CONVERGED"
+    assert len(result.history) < 150

@@ -117,7 +117,13 @@ class MaximalVariance:
         short = min(n3, n1 * n2)
         space = work.array("g", (t.size,), t.dtype)  # idle until G is made
         gram = work.array("gram", (short, short), t.dtype)
-        s, rows = eigh(threads.gram(flat.T if wide else flat, gram, space), lam * lam, space)
+        threads.gram(flat.T if wide else flat, gram, space)
+        if gram.dtype.itemsize < 8 and lam < gram_safe(t.dtype) * _largest(gram):
+            s, rows = eigh(_double_gram(flat.T if wide else flat), lam * lam)
+            gram[: len(rows)] = rows
+            s, rows = s.astype(t.dtype), gram[: len(rows)]
+        else:
+            s, rows = eigh(gram, lam * lam, space)
         k = min(self.r, len(rows))
         safe = lam >= gram_safe(t.dtype) * s[0]
         s, rows = s[:k], rows[:k]
@@ -138,6 +144,31 @@ class MaximalVariance:
     def first(self, t: np.ndarray) -> np.ndarray:
         """Return T under its own principal directions."""
         return _under_principal(t, self.r)
+
+
+def _largest(gram: np.ndarray) -> float:
+    """Return the square root of a Gram matrix's largest eigenvalue, or a little less: a few steps of power iteration."""
+    v = gram[:, int(np.argmax(np.diagonal(gram)))]
+    for _ in range(4):
+        v = gram @ (v / max(float(np.linalg.norm(v)), np.finfo(gram.dtype).tiny))
+    return float(np.sqrt(np.linalg.norm(v)))
+
+
+def _double_gram(a: np.ndarray) -> np.ndarray:
+    """Return A A^T of a matrix in single precision, in double: squaring there loses what is 3e-4 below the largest."""
+
+    def work(s: slice) -> np.ndarray:
+        total = np.zeros((len(a), len(a)))
+        for start in range(s.start, s.stop, 512):
+            part = a[:, start : min(start + 512, s.stop)].astype(np.float64)
+            total += part @ part.T
+        return total
+
+    parts = threads.each(work, a.shape[1], -(-a.shape[1] // threads.count()))
+    total = parts[0]
+    for part in parts[1:]:
+        total += part
+    return total
 
 
 def _directions(flat: np.ndarray, u: np.ndarray, out: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
