@@ -147,8 +147,8 @@ def flops(name: str, args: tuple[Any, ...]) -> float:
 
 def _call(f: Any, /, *args: Any, **kwargs: Any) -> Any:
     kind = _kind(f)
-    if kind is None:
-        return f(*args, **kwargs)
+    if kind is None or (kind[0] == PRODUCT and any(getattr(a, "ndim", 2) < 2 for a in args)):
+        return f(*args, **kwargs)  # a product with a vector is an element-wise pass
     start = time.perf_counter()
     result = f(*args, **kwargs)
     LEDGER.add(*kind, time.perf_counter() - start, flops(kind[1], (*args, *kwargs.values())))
