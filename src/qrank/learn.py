@@ -239,15 +239,17 @@ class ManifoldDescent:
             rotation, _ = payload
             if at is not rotation:
                 value(rotation)
-            back, prox = full(rotation).T, x.reshape(self.r, -1)
+            prox = x.reshape(self.r, -1)
 
             def work(s: slice) -> np.ndarray:  # G once more, column by column, costs less than keeping it
-                g = np.matmul(back, flat[:, s], out=threads.scratch("columns", (self.r, s.stop - s.start), t.dtype))
+                base = (
+                    flat[:, s] if self.r < len(t) else v.T @ flat[:, s]
+                )  # rows of falling size, each rounded on its own
+                g = np.matmul(rotation.T, base, out=threads.scratch("columns", base.shape, t.dtype))
                 g -= prox[:, s]
-                return flat[:, s] @ g.T
+                return base @ g.T
 
-            p = np.sum(threads.each(work, flat.shape[1], max(64, (1 << 17) // len(flat))), axis=0)
-            return (p if self.r < len(t) else v.T @ p) / lam
+            return np.sum(threads.each(work, flat.shape[1], max(64, (1 << 17) // len(flat))), axis=0) / lam
 
         rotation = np.eye(self.r, dtype=t.dtype)
         start = value(rotation)
