@@ -318,22 +318,48 @@ def principal(t: np.ndarray, r: int, out: np.ndarray | None = None, work: Worksp
         return eigh(threads.gram(flat))[1][:r].T
     out = np.empty((n3, r), t.dtype) if out is None else threads.flat(out)[: n3 * r].reshape(n3, r)
     idle = out.reshape(-1)
-    square = (work or Workspace()).array("gram", (n1 * n2, n1 * n2), t.dtype)
-    _, rows = eigh(threads.gram(flat.T, square, idle), space=idle)
-    # T_(3)^T U has orthogonal columns but for rounding, which Cholesky QR mends unless T has hardly any rank there.
-    q, _ = _directions(flat, rows[:r].T, out)
-    inner = threads.matmul(q.T, q, out=square.reshape(-1)[: r * r].reshape(r, r))
-    if max(float(np.abs(row).sum()) for row in inner) < 1.5:  # the diagonal is 1
-        factor, failed = _lapack(q.dtype, "potrf")(inner.T, lower=True, overwrite_a=True)
-        mend, failed = (factor, failed) if failed else _lapack(q.dtype, "trtri")(factor, lower=True, overwrite_c=True)
-        if not failed:
+    if t.dtype.itemsize < 8:
+        rows = eigh(_double_gram(flat.T))[1].astype(t.dtype)
+    else:
+        square = (work or Workspace()).array("gram", (n1 * n2, n1 * n2), t.dtype)
+        rows = eigh(threads.gram(flat.T, square, idle), space=idle)[1]
+    q, s = _directions(flat, rows[:r].T, out)
+    # The columns of T_(3)^T U are at right angles but for rounding, where T has any size in their direction. Where it has
+    # none they are made so: which ones they are does not matter.
+    sure = int(np.count_nonzero(s > (2e-5 if t.dtype.itemsize < 8 else 3e-6) * s[0]))
+    first, rest = q[:, :sure], q[:, sure:]
+    fine = _mended(first)
+    for _ in range(2 if sure < r else 0):  # twice is enough (Kahan)
+        _without(first, rest)
+        rest /= np.maximum(np.sqrt(np.einsum("ij,ij->j", rest, rest)), np.finfo(q.dtype).tiny)
+        fine = fine and _mended(rest)
+    return q if fine else np.linalg.qr(q)[0]
 
-            def mended(s: slice) -> None:
-                q[s] = q[s] @ mend.T
 
-            threads.each(mended, n3, 256)
-            return q
-    return np.linalg.qr(q)[0]
+def _without(first: np.ndarray, rest: np.ndarray) -> None:
+    """Take from each column of ``rest`` its part in the span of ``first``, whose columns are orthonormal."""
+    inner = first.T @ rest
+
+    def work(s: slice) -> None:
+        rest[s] -= first[s] @ inner
+
+    threads.each(work, len(rest), 256)
+
+
+def _mended(q: np.ndarray) -> bool:
+    """Make columns that are nearly orthonormal so, in place, by Cholesky QR; return whether it could be done."""
+    factor, failed = _lapack(q.dtype, "potrf")((q.T @ q).T, lower=True, overwrite_a=True)
+    if failed:
+        return False
+    mend, failed = _lapack(q.dtype, "trtri")(factor, lower=True, overwrite_c=True)
+    if failed:
+        return False
+
+    def work(s: slice) -> None:
+        q[s] = q[s] @ mend.T
+
+    threads.each(work, len(q), 256)
+    return True
 
 
 def _lapack(dtype: np.dtype, name: str) -> Any:
