@@ -68,3 +68,13 @@ def test_the_map_names_what_is_there():
     for name in re.findall(r"[\w/]+\.py", text[text.index("## Map") :]):
         found = list((ROOT / "src" / "qrank").rglob(name)) + list((ROOT / "benchmarks").glob(name))
         assert found, name
+
+
+def test_the_tables_are_those_of_the_pages(monkeypatch):
+    """What `python -m benchmarks.readme` would write is what is there."""
+    from benchmarks import readme
+
+    monkeypatch.chdir(ROOT)
+    text = (ROOT / "README.md").read_text()
+    assert "<!-- from docs/reproduction.md" in text
+    assert readme.filled(text) == text

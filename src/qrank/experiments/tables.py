@@ -88,7 +88,7 @@ def quality(store: Store, plan: Sequence[Cell], data: str, column: str = "psnr",
             draws.setdefault(len(values), []).append(f"{ROWS.get(label, label)} at {p:g}")
         body.append(row)
     table = markdown(["PSNR, dB, at p ="] + [f"{p:g}" for p in rates], body)
-    about = SOURCES[data].about
+    about = SOURCES[data].about + ("" if beside else ", penalties")
     said = [f"**{about}.** " + _draws(draws)]
     where = paper().get(STANDS_FOR.get(data, data))
     if beside and where is not None:
