@@ -289,16 +289,17 @@ def test_default_and_paper_agree_in_quality(rng):
     assert default > paper - 0.05
 
 
-@pytest.mark.parametrize("method", ["vmtqn", "tnn", "motqn", "tnn-c"])
-@pytest.mark.parametrize("shape", [(40, 200, 250), (4000, 22, 22)])
+@pytest.mark.parametrize(
+    ("method", "shape"),
+    [("vmtqn", (60, 300, 400)), ("tnn", (60, 300, 400)), ("motqn", (60, 300, 400)), ("vmtqn", (8000, 32, 32)), ("tnn", (8000, 32, 32))],
+)  # fmt: skip
 def test_memory_is_at_most_four_times_the_data(method, shape, rng):
+    """On arrays that are large beside what each thread works in; NaN makes the copy of the data necessary."""
     y = np.where(rng.random(shape) < 0.5, rng.random(shape), np.nan)
-    if method == "motqn" and shape[0] > shape[1] * shape[2]:
-        pytest.skip("keeps the reduced T as well")
     tracemalloc.start()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        qrank.complete(y, method=method, slice_axes=(1, 2), mu0=5.0, max_steps=3)  # nothing vanishes
+        qrank.complete(y, method=method, slice_axes=(1, 2), mu0=5.0, max_steps=2)  # nothing vanishes
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert 2 * y.nbytes < peak < 4 * y.nbytes
