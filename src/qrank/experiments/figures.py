@@ -103,18 +103,19 @@ def squares(store: Store, grid: Square, panels: Mapping[str, Sequence[Cell]], pa
     found = {title: recovered(store, grid, cells) for title, cells in panels.items()}
     if all(np.isnan(values).all() for values in found.values()):
         return None
+    from matplotlib import colormaps
+
+    grey = colormaps["gray"].with_extremes(bad="lightsteelblue")  # a cell that was not run must not look recovered
     figure = _figure(4 * len(found) + 0.6, 3.9)
     axes = figure.subplots(1, len(found), squeeze=False, sharey=True)[0]
     image = None
     for ax, (title, values) in zip(axes, found.items(), strict=True):
-        image = ax.imshow(
-            values, cmap="gray", vmin=0, vmax=WHITE, origin="lower", aspect="auto", interpolation="nearest"
-        )
+        image = ax.imshow(values, cmap=grey, vmin=0, vmax=WHITE, origin="lower", aspect="auto", interpolation="nearest")
         ax.set_xticks(range(len(grid.rates)), [f"{p:g}" for p in grid.rates], fontsize="x-small", rotation=90)
         ax.set_yticks(range(len(grid.ranks)), [str(r) for r in grid.ranks], fontsize="x-small")
         ax.set(title=title, xlabel="sampling rate p")
     axes[0].set_ylabel("Q-rank r of the truth")
-    figure.colorbar(image, ax=list(axes), label="PSNR, dB (white: 40 and more)", shrink=0.9)
+    figure.colorbar(image, ax=list(axes), label="PSNR, dB (white: 40 and more; blue: not run)", shrink=0.9)
     return _save(figure, path)
 
 

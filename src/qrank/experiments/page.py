@@ -173,7 +173,7 @@ def _rank(store: Store, cells: Sequence[Cell], size: Size, out: Path, shelf: She
             name = "TNN" if cell.method == "tnn" else cell.label.rsplit(" ", 1)[1]
             body.append([name, f"{numbers['psnr']:.2f}", f"{numbers['seconds']:.1f}", str(numbers["steps"])])
     parts = []
-    if body:
+    if len(body) > 1:
         parts.append(
             f"{SOURCES[data].about}, p = 0.2 (the paper: 128 x 128 x 1440): Q has n3 = {values[-1]} rows and r columns."
         )
