@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from qrank import lapack, threads
 from qrank.dense import FEW, add_gram, eigh_above
 
 
@@ -49,3 +50,34 @@ def test_equal_eigenvalues():
 def test_what_is_not_finite_is_refused():
     with pytest.raises(np.linalg.LinAlgError):
         eigh_above(np.full((5, 5), np.nan), 1.0)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_what_the_workspace_holds_does_not_matter(dtype):
+    """LAPACK has been seen to follow indices that it had not set, where no eigenvalue was wanted."""
+    rng = np.random.default_rng(0)
+    for n in range(2, 40):
+        a = rng.standard_normal((n, 50)).astype(dtype)
+        true = np.linalg.eigvalsh(a @ a.T)
+        for above, wanted in ((1.1 * true[-1], 0), ((true[-1] + true[-2]) / 2, 1), (float(true[-1]), None)):
+            threads.scratch("dense work", (lapack.work_size(n),), np.dtype(dtype))[:] = np.nan
+            noise = rng.integers(-(2**31), 2**31 - 1, 10 * n)
+            threads.scratch("dense integers", (10 * n,), np.dtype(np.intc))[:] = noise
+            gram = np.zeros((n, n), dtype)
+            add_gram(a, gram, first=True)
+            w, b = eigh_above(gram, float(above))
+            assert len(w) == len(b) <= 1
+            if wanted is not None:
+                assert len(w) == wanted
+                np.testing.assert_allclose(w, true[n - wanted :], rtol=1e-4)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_levels_at_which_a_pivot_vanishes(dtype):
+    """A level equal to a diagonal entry divides by zero in the Sturm sequence of a tridiagonal matrix."""
+    chain = 2 * np.eye(9, dtype=dtype) + np.eye(9, k=1, dtype=dtype) + np.eye(9, k=-1, dtype=dtype)
+    true = 2 + 2 * np.cos(np.arange(9, 0, -1) * np.pi / 10)
+    for level in (0.0, 1.0, 2.0, 3.0):
+        w, _ = eigh_above(np.triu(chain), level + 1e-3)
+        np.testing.assert_allclose(w, true[true > level + 1e-3], atol=1e-5)
+    assert len(eigh_above(np.array([[2, 1], [0, 2]], dtype), 2.0)[0]) == 1

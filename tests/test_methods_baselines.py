@@ -265,6 +265,29 @@ def test_unfoldings(shape, piece, monkeypatch):
         np.testing.assert_allclose(single, x, atol=1e-3)
 
 
+@pytest.mark.parametrize("mode", [0, 1, 2])
+def test_no_wide_unfolding_is_given_an_svd(mode, monkeypatch):
+    """Values far below what a Gram matrix can hold are shrunk exactly, by the SVD of a square matrix."""
+    rng = np.random.default_rng(0)
+    shape = (30, 31, 32)
+    n = shape[mode]
+    s = np.geomspace(1, 1e-10, n)
+    u, v = (np.linalg.qr(rng.standard_normal((k, n)))[0] for k in (n, 30 * 31 * 32 // n))
+    x = np.ascontiguousarray(qrank.tensor.fold((v * s) @ u.T, mode, shape))
+    svd, seen = np.linalg.svd, []
+
+    def watched(a, *args, **options):
+        seen.append(a.shape)
+        return svd(a, *args, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(np.linalg, "svd", watched)
+        m = prox(x, mode, 1e-9)
+    assert seen == [(n, n)]
+    wanted = qrank.tensor.fold((v * np.maximum(s - 1e-9, 0)) @ u.T, mode, shape)
+    np.testing.assert_allclose(m, wanted, atol=1e-14)
+
+
 def prox(x, mode, lam):
     """The shrunk array itself."""
     m = np.empty_like(x)

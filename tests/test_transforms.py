@@ -11,12 +11,11 @@ from qrank.transforms import (
     Fourier,
     Identity,
     Matrix,
-    daubechies,
     load,
     random_orthogonal,
     transform_of,
-    wavelet,
 )
+from qrank.wavelets import daubechies, wavelet
 
 KINDS = {
     "fourier": Fourier,

@@ -16,7 +16,6 @@ from .errors import ConvergenceWarning, FileError, InputError, KindError, Missin
 from .files import read, write
 from .imputer import TensorImputer
 from .inspection import inspect
-from .learn import pca
 from .methods import METHODS, Method
 from .norms import (
     multi_rank,
@@ -28,6 +27,7 @@ from .norms import (
     sum_of_nuclear_norms,
     tensor_nuclear_norm,
 )
+from .principal import pca
 from .solve import Completion, Record, Status
 from .transforms import load as load_transform
 

@@ -1,36 +1,22 @@
 """What one large Gram matrix needs of BLAS and LAPACK and NumPy does not offer: to be added up, and its largest eigenpairs.
 
-SciPy publishes the C functions; ctypes calls them and releases the interpreter's lock meanwhile. Of the stages of a
-decomposition, the reduction K = H S H^T to a tridiagonal S (``sytrd``) cannot be spared; but a Sturm sequence counts the
-eigenvalues that are wanted (``larrc``), relatively robust representations give only these, one vector at a time
-(``stemr``), as long as they are few, and H is applied to these only (``ormtr``).
+The C functions come from `lapack.routine`. Of the stages of a decomposition, the reduction K = H S H^T to a tridiagonal S
+(``sytrd``) cannot be spared; but a Sturm sequence counts the eigenvalues that are wanted (``laebz``, which is guarded
+against pivots that vanish), relatively robust representations give only these, one vector at a time (``stemr``), as long
+as they are few, and H is applied to these only (``ormtr``).
 """
 
 from __future__ import annotations
 
 import ctypes
-from functools import cache
 from typing import Any
 
 import numpy as np
-import scipy.linalg.cython_blas
-import scipy.linalg.cython_lapack
 
+from .lapack import routine, work_size
 from .threads import scratch
 
 FEW = 6  # one eigenvector costs as much by itself as so many of all of them in divide and conquer
-BLOCK = 64  # rows of workspace for LAPACK's blocks
-
-
-@cache
-def _routine(name: str, arguments: int):
-    published: dict[str, Any] = scipy.linalg.cython_blas.__pyx_capi__ | scipy.linalg.cython_lapack.__pyx_capi__
-    capsule = published[name]
-    name_of = ctypes.pythonapi.PyCapsule_GetName
-    name_of.restype, name_of.argtypes = ctypes.c_char_p, [ctypes.py_object]
-    pointer = ctypes.pythonapi.PyCapsule_GetPointer
-    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    return ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * arguments)(pointer(capsule, name_of(capsule)))
 
 
 def _call(name: str, dtype: np.dtype, *arguments: bytes | int | float | np.ndarray) -> tuple[Any, ...]:
@@ -39,7 +25,7 @@ def _call(name: str, dtype: np.dtype, *arguments: bytes | int | float | np.ndarr
     kinds = {bytes: ctypes.c_char, int: ctypes.c_int, float: real}
     held = [v if isinstance(v, np.ndarray) else kinds[type(v)](v) for v in arguments]
     at = [v.ctypes.data if isinstance(v, np.ndarray) else ctypes.addressof(v) for v in held]
-    _routine(("s" if dtype.char == "f" else "d") + name, len(at))(*at)
+    routine(("s" if dtype.char == "f" else "d") + name, len(at))(*at)
     return tuple(v if isinstance(v, np.ndarray) else v.value for v in held)
 
 
@@ -78,16 +64,16 @@ def eigh_above(k: np.ndarray, above: float) -> tuple[np.ndarray, np.ndarray]:
     (array([3.]), True)
     """
     n, dtype, above = len(k), k.dtype, float(above)
-    work = scratch("dense work", (max(1 + 4 * n + n * n, BLOCK * n + 65 * BLOCK),), dtype)
+    work = scratch("dense work", (work_size(n),), dtype)
     integers = scratch("dense integers", (max(3 + 5 * n, 10 * n),), np.dtype(np.intc))
     d, e, tau = np.empty(n, dtype), np.zeros(n, dtype), np.empty(n, dtype)
     _call("sytrd", dtype, b"L", n, k, n, d, e, tau, work, len(work), 0)
     if not (np.isfinite(d).all() and np.isfinite(e).all()):
         raise np.linalg.LinAlgError("the matrix is not finite")
-    top = float(2 * np.abs(d).max(initial=0) + 4 * np.abs(e).max(initial=0)) + above + 1
-    tiny = float(np.finfo(dtype).tiny) * max(1.0, float(np.square(e).max(initial=0)))
-    count = _call("larrc", dtype, b"T", n, above, top, d, e, tiny, 0, 0, 0, 0)[7]
-    found = _some(d, e, above, top, count, work, integers) if count * FEW <= n else None
+    count = n - _at_most(d, e, above)
+    if count == 0:
+        return d[:0], np.empty((0, n), dtype)
+    found = _largest(d, e, count, work, integers) if count * FEW <= n else None
     if found is None:
         z = np.empty((n, n), dtype)
         failed = _call("stedc", dtype, b"I", n, d, e, z, n, work, len(work), integers, len(integers), 0)[-1]
@@ -101,13 +87,25 @@ def eigh_above(k: np.ndarray, above: float) -> tuple[np.ndarray, np.ndarray]:
     return w, b
 
 
-def _some(
-    d: np.ndarray, e: np.ndarray, above: float, top: float, count: int, work: np.ndarray, integers: np.ndarray
+def _at_most(d: np.ndarray, e: np.ndarray, level: float) -> int:
+    """Return how many eigenvalues of a tridiagonal matrix are not above a level."""
+    squares = np.square(e)
+    tiny = float(np.finfo(d.dtype).tiny) * max(1.0, float(squares.max(initial=0)))
+    interval, counts, unused = np.full(2, level, d.dtype), np.zeros(2, np.intc), np.zeros(2, np.intc)
+    given = 1, 0, len(d), 1, 1, 0, 0.0, 0.0, tiny, d, e, squares, unused, interval, interval.copy(), 0, counts
+    _call("laebz", d.dtype, *given, interval.copy(), unused, 0)
+    return int(counts[1])
+
+
+def _largest(
+    d: np.ndarray, e: np.ndarray, count: int, work: np.ndarray, integers: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return the eigenpairs of a tridiagonal matrix between two numbers, about so many; None if LAPACK cannot."""
-    n, room = len(d), min(len(d), count + 2)
-    w, z, support = np.empty(n, d.dtype), np.empty((room, n), d.dtype), np.empty(2 * n, np.intc)
-    given = b"V", b"V", n, d.copy(), e.copy(), above, top, 0, 0, 0, w, z, n, room, support, 1
+    """Return the ``count`` >= 1 largest eigenpairs of a tridiagonal matrix; None if LAPACK cannot.
+
+    They are asked for by number: where none lies in a range of values, ``stemr`` follows indices that it has not set.
+    """
+    n = len(d)
+    w, z, support = np.empty(n, d.dtype), np.empty((count, n), d.dtype), np.empty(2 * n, np.intc)
+    given = b"V", b"I", n, d.copy(), e.copy(), 0.0, 0.0, n - count + 1, n, 0, w, z, n, count, support, 1
     after = _call("stemr", d.dtype, *given, work, len(work), integers, len(integers), 0)
-    found = after[9]
-    return None if after[-1] or found > room else (w[:found], z[:found])
+    return None if after[-1] or after[9] != count else (w[:count], z)

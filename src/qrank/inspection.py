@@ -13,11 +13,12 @@ import numpy as np
 from .api import complete
 from .data import observed as draw
 from .errors import ConvergenceWarning, need
-from .learn import pca
 from .metrics import rmse
+from .principal import pca
 from .problem import Problem
 from .spectral import singular_values
-from .transforms import Cosine, Fourier, Identity, Matrix, Transform, wavelet
+from .transforms import Cosine, Fourier, Identity, Matrix, Transform
+from .wavelets import wavelet
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -12,9 +12,11 @@ from __future__ import annotations
 
 import ctypes
 from functools import cache
+from typing import Any
 
 import numpy as np
-import scipy.linalg.cython_lapack as published
+import scipy.linalg.cython_blas
+import scipy.linalg.cython_lapack
 
 from .threads import scratch
 
@@ -24,8 +26,10 @@ BLOCK = 64  # at least LAPACK's own block size: rows of workspace for it
 
 
 @cache
-def _routine(name: str, arguments: int):
-    capsule = published.__pyx_capi__[name]
+def routine(name: str, arguments: int):
+    """Return a C function of BLAS or LAPACK that takes so many pointers; calling it releases the interpreter's lock."""
+    published: dict[str, Any] = scipy.linalg.cython_blas.__pyx_capi__ | scipy.linalg.cython_lapack.__pyx_capi__
+    capsule = published[name]
     name_of = ctypes.pythonapi.PyCapsule_GetName
     name_of.restype, name_of.argtypes = ctypes.c_char_p, [ctypes.py_object]
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
@@ -39,10 +43,11 @@ def space_needed(n: int) -> int:
     >>> space_needed(100)
     20560
     """
-    return n * n + _work_size(n)
+    return n * n + work_size(n)
 
 
-def _work_size(n: int) -> int:
+def work_size(n: int) -> int:
+    """Return how many numbers the stages of one decomposition work in."""
     return max(1 + 4 * n + n * n, BLOCK * n + 65 * BLOCK)
 
 
@@ -67,16 +72,16 @@ def eigh(
         kept = max(least, int((w > above).sum(axis=1).max(initial=0)))
         return w, k[:, n - kept :]
     hermitian, real, orthogonal = _PREFIX[k.dtype.char]
-    reduce, divide = _routine(hermitian + "trd", 10), _routine(real + "stedc", 11)
+    reduce, divide = routine(hermitian + "trd", 10), routine(real + "stedc", 11)
     dtype = k.dtype.type(0).real.dtype
     w = np.empty((m, n), dtype)
     tau = scratch("lapack tau", (m, n), k.dtype)
     off = scratch("lapack off-diagonal", (n,), dtype)
     integers = scratch("lapack integers", (3 + 5 * n,), np.dtype(np.intc))
     if space is not None and m == 1 and k.dtype == space.dtype and space.size >= space_needed(n):
-        z, work = space[: n * n].reshape(1, n, n), space[n * n : n * n + _work_size(n)]
+        z, work = space[: n * n].reshape(1, n, n), space[n * n : n * n + work_size(n)]
     else:
-        z, work = scratch("lapack z", (m, n, n), dtype), scratch("lapack work", (_work_size(n),), k.dtype)
+        z, work = scratch("lapack z", (m, n, n), dtype), scratch("lapack work", (work_size(n),), k.dtype)
     size, length, integer_length, status = (ctypes.c_int(v) for v in (n, len(work), len(integers), 0))
     lower, compute = ctypes.c_char(b"L"), ctypes.c_char(b"I")
     at_size, at_length, at_status = ctypes.addressof(size), ctypes.addressof(length), ctypes.addressof(status)
@@ -97,7 +102,7 @@ def eigh(
         b = scratch("lapack vectors", (m, kept, n), k.dtype)
         b[...] = z[:, n - kept :]
     if kept:
-        turn, columns = _routine(orthogonal + "mtr", 13), ctypes.c_int(kept)
+        turn, columns = routine(orthogonal + "mtr", 13), ctypes.c_int(kept)
         left, plain = ctypes.c_char(b"L"), ctypes.c_char(b"N")
         head = ctypes.addressof(left), at_lower, ctypes.addressof(plain), at_size, ctypes.addressof(columns)
         for i in range(m):
@@ -109,7 +114,7 @@ def eigh(
 def _whole(k: np.ndarray) -> np.ndarray:
     """Put all eigenvectors of each matrix of a stack, as rows, in its place; return the eigenvalues."""
     m, n, _ = k.shape
-    driver = _routine(_PREFIX[k.dtype.char][0] + "evd", 13 if np.iscomplexobj(k) else 11)
+    driver = routine(_PREFIX[k.dtype.char][0] + "evd", 13 if np.iscomplexobj(k) else 11)
     w = np.empty((m, n), k.dtype.type(0).real.dtype)
     # The least sizes that LAPACK asks for; the last one also lets the reduction to tridiagonal form work in blocks.
     integers = scratch("lapack integers", (3 + 5 * n,), np.dtype(np.intc))

@@ -211,10 +211,21 @@ class Unfolding:
             w, b = eigh_above(gram, lam * lam)
             if not len(w) or lam >= gram_safe(precision) * math.sqrt(float(w[-1])):
                 return np.sqrt(w), b
-        whole = self.flat(source(Of(self, slice(0, len(self))))).astype(np.float64, copy=False)
-        u, s, _ = np.linalg.svd(whole.T if self.kind == "rows" else whole, full_matrices=False)
+        _, s, vh = np.linalg.svd(self._triangle(source))
         last = int(np.count_nonzero(s > lam))
-        return s[:last][::-1], np.ascontiguousarray(u[:, :last][:, ::-1].T)
+        return s[:last][::-1], np.ascontiguousarray(vh[:last][::-1])
+
+    def _triangle(self, source: Source) -> np.ndarray:
+        """Return R of a QR decomposition with the side as columns: the same singular values and vectors of the side, to full
+        precision, in a square matrix. Pieces are added one after the other, so that nothing wide is ever decomposed.
+        """
+        r = np.zeros((0, self.side))
+        length = max(1, self.side * len(self) * self.side // math.prod(self.shape))  # as many rows as r has, or more
+        for start in range(0, len(self), length):
+            a = self.flat(source(Of(self, slice(start, min(start + length, len(self))))))
+            stacked = np.concatenate([r, a if self.kind == "rows" else a.T])
+            r = np.asarray(np.linalg.qr(stacked, mode="r"))
+        return r
 
 
 def _sum(parts: list[np.ndarray]) -> np.ndarray:

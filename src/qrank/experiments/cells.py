@@ -8,7 +8,6 @@ import re
 import sys
 import time
 import warnings
-from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -176,6 +175,3 @@ def versions() -> dict[str, str]:
 
     python = ".".join(str(v) for v in sys.version_info[:3])
     return {"qrank": __version__, "numpy": np.__version__, "scipy": scipy.__version__, "python": python}
-
-
-Progress = Callable[[Cell, Record], Any]

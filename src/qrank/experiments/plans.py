@@ -29,7 +29,7 @@ ROWS = {
     "latent": "latent trace norm",
 }
 OURS = ("vmtqn", "motqn", "tnn")
-PENALTIES = ("nuclear", "p-shrinkage", "log-sum", "schatten")
+PENALTIES = ("p-shrinkage", "log-sum", "schatten")
 
 
 class Size(StrEnum):
@@ -201,7 +201,7 @@ def penalties(size: Size) -> list[Cell]:
     sets = [("balloons-32", (0.1,), 1)] if quick else [("balloons", (0.1,), 3), ("video", (0.2, 0.5), 1)]
     sets += [] if quick else [("coil-64", (0.2, 0.5), 1)]
     for data, rates, draws in sets:
-        for name in PENALTIES[1:]:
+        for name in PENALTIES:
             found += grid(data, ("vmtqn",), rates, draws, {"penalty": name})
         if data != "balloons" and not quick:
             found += grid(data, ("vmtqn",), rates, draws, {"preset": "paper"})

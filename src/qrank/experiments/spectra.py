@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import threads
 from ..errors import FileError
-from ..learn import pca
+from ..principal import pca
 from ..spectral import singular_values
 from ..transforms import Fourier, Matrix
 from . import sources

@@ -27,11 +27,13 @@ import numpy as np
 
 from ..admm import advance
 from ..errors import InputError
-from ..learn import Keep, Learned, Learner, ManifoldDescent, MaximalVariance, Workspace, check_r, pca, principal
+from ..learn import Keep, Learned, Learner, ManifoldDescent, MaximalVariance
 from ..penalties import Nuclear, Penalty, penalty_named
+from ..principal import check_r, pca, principal
 from ..problem import Problem
 from ..solve import Step
 from ..spectral import shrink, spectral_norm
+from ..threads import Workspace
 from ..transforms import (
     Cosine,
     Fourier,
@@ -40,8 +42,8 @@ from ..transforms import (
     Transform,
     random_orthogonal,
     transform_of,
-    wavelet,
 )
+from ..wavelets import wavelet
 from .base import Method, check_number
 
 START = 0.9  # the first lam, as a share of the largest Q-singular value of the zero-filled data
