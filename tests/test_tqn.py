@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import qrank
 from conftest import low_rank
-from qrank.admm import advance
+from qrank.admm import PIECE, Omega, advance
 from qrank.learn import Keep, ManifoldDescent, MaximalVariance
 from qrank.methods import METHODS
 from qrank.penalties import Nuclear, PShrinkage
@@ -252,9 +252,30 @@ def test_a_fixed_point_stays_put(rng):
     t, observed = np.moveaxis(x, 2, 0).copy(), rng.random((4, 6, 5)) < 0.5
     y = np.where(observed, t, 0)
     before = t.copy()
-    residuals = advance(t, before.copy(), y, observed, 0.9)
+    residuals = advance(t, before.copy(), y, Omega(observed), 0.9)
     np.testing.assert_allclose(t, before, atol=1e-14)
     assert residuals.primal == residuals.change == residuals.dual == 0
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("size", "share"), [(5, 0.5), (PIECE, 0.3), (2 * PIECE + 17, 0.9), (3 * PIECE, 0.0)])
+def test_one_pass_is_the_papers_updates(dtype, size, share, rng):
+    """E, Z and the residuals written out, against the pass in pieces; a piece with nothing known, too."""
+    observed = rng.random(size) < share
+    observed[-PIECE:] &= size <= 2 * PIECE
+    y = np.where(observed, rng.standard_normal(size), 0)
+    t, x, x_old, ratio = rng.standard_normal(size), rng.standard_normal(size), rng.standard_normal(size), 0.8
+    x_old[~observed] = t[~observed]  # off Omega T is the last X
+    e, z = np.where(observed, 0, y - x), np.where(observed, t - x, 0)  # Z / mu
+    omega, state, last = Omega(observed), t.astype(dtype), x_old[observed].astype(dtype)
+    found = advance(state, x.astype(dtype), y.astype(dtype), omega, ratio, last)
+    near = {"rtol": 1e-4, "atol": 1e-5} if dtype == np.float32 else {"rtol": 1e-12, "atol": 1e-14}
+    np.testing.assert_allclose(state, y - e + ratio * z, **near)
+    np.testing.assert_allclose(last, x[observed], **near)
+    norms = np.linalg.norm((y - x)[observed]), np.linalg.norm((x - t)[~observed]), np.linalg.norm(z)
+    largest = np.abs((y - x)[observed]).max(initial=0), np.abs(x - x_old).max()
+    np.testing.assert_allclose(found, (*norms, *largest), **near)
+    assert omega.size == observed.sum()
 
 
 def test_the_hand_run_loop_equals_solve(rng):

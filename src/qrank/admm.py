@@ -5,8 +5,9 @@ With T = Y - E + Z/mu the argument of the prox and X its result,
 * off Omega:  E = -X and Z = 0 exactly after every step, so the next T is X itself;
 * on Omega:   E = 0 and Z_k = Z_{k-1} + mu (Y - X) = mu (T - X), so the next T is Y + (mu / mu') (T - X).
 
-So T and Y are the whole state: E, Z and the previous X need no arrays of their own. One pass in pieces
-makes the next T in place and sums up the residuals.
+So T and Y are the whole state: E, Z and the previous X need no arrays of their own. One pass in pieces makes the next T in
+place and sums up the residuals. Off Omega there is nothing to do but to copy and to compare; what is on Omega is picked out
+of the piece, so that the arithmetic there costs only its share.
 """
 
 from __future__ import annotations
@@ -18,7 +19,39 @@ import numpy as np
 
 from . import threads
 
-PIECE = 1 << 19  # bytes of an array in a piece: in smaller ones threads wait for the interpreter more than for memory
+PIECE = 1 << 16  # entries in a piece: their positions fit two bytes
+
+
+class Omega:
+    """The positions of the known entries of an array, piece by piece.
+
+    >>> omega = Omega(np.array([[True, False], [False, True]]))
+    >>> omega.size, omega.at(0)
+    (2, array([0, 3]))
+    """
+
+    def __init__(self, observed: np.ndarray) -> None:
+        flat = threads.flat(observed)
+        found = [np.flatnonzero(flat[k : k + PIECE]).astype(np.uint16) for k in range(0, flat.size, PIECE)]
+        self.pieces = len(found)
+        self._starts = np.cumsum([0, *map(len, found)])
+        self._positions = np.concatenate(found)
+
+    @property
+    def size(self) -> int:
+        """The number of known entries."""
+        return len(self._positions)
+
+    def span(self, k: int) -> slice:
+        """Return where the known entries of piece k stand among all known ones."""
+        return slice(int(self._starts[k]), int(self._starts[k + 1]))
+
+    def at(self, k: int) -> np.ndarray:
+        """Return the positions of the known entries in piece k; the thread's next call overwrites them."""
+        few = self._positions[self.span(k)]
+        at = threads.scratch("positions", few.shape, np.dtype(np.intp))
+        at[...] = few
+        return at
 
 
 class Residuals(NamedTuple):
@@ -27,54 +60,56 @@ class Residuals(NamedTuple):
     primal: float  # ||Y - X - E||_F, which is that of Y - X on Omega
     change: float  # ||X_k - X_{k-1}||_F off Omega = ||E_k - E_{k-1}||_F
     dual: float  # ||Z||_F / mu
-    # The paper's rule: largest entries, of X_k - X_{k-1} on Omega too; only where x_old is given, else 0.
+    # The paper's rule: largest entries, of X_k - X_{k-1} on Omega too; only where ``last`` is given, else 0.
     primal_max: float
     change_max: float
 
 
 def advance(
-    t: np.ndarray,
-    x: np.ndarray,
-    y: np.ndarray,
-    observed: np.ndarray,
-    ratio: float,
-    x_old: np.ndarray | None = None,
+    t: np.ndarray, x: np.ndarray, y: np.ndarray, omega: Omega, ratio: float, last: np.ndarray | None = None
 ) -> Residuals:
     """Turn T into the next T, in place; ``ratio`` is mu_{k-1} / mu_k. All arrays C-contiguous and of one shape.
 
+    ``last`` (omega.size,) holds X_{k-1} on Omega, where it is wanted, and is overwritten by X_k.
+
     >>> t, x, y = np.array([3.0, 1.0]), np.array([2.0, 0.5]), np.array([4.0, 0.0])
-    >>> advance(t, x, y, np.array([True, False]), 0.5).primal, t
+    >>> advance(t, x, y, Omega(np.array([True, False])), 0.5).primal, t
     (2.0, array([4.5, 0.5]))
     """
-    t1, x1, y1, m1 = (threads.flat(a) for a in (t, x, y, observed))
-    o1 = None if x_old is None else threads.flat(x_old)
+    t1, x1, y1 = (threads.flat(a) for a in (t, x, y))
 
-    length = max(1, PIECE // t.itemsize)
-    weights = np.array([1, ratio], t.dtype)
-
-    def piece(s: slice) -> tuple[float, float, float, float, float]:
-        t, x, y = t1[s], x1[s], y1[s]
-        four = threads.scratch("advance", (4, len(t)), t.dtype)
-        on = threads.scratch("on Omega", t.shape, t.dtype)
-        on[...] = m1[s]
-        np.subtract(y, x, out=four[0])
-        np.subtract(t, x, out=four[1])
-        np.multiply(four[:2], on, out=four[2:])  # Y - X on Omega, and Z_k / mu
-        np.subtract(four[1], four[3], out=four[1])  # off Omega: X_{k-1} - X_k
-        change, primal, dual = (float(row @ row) for row in four[1:])
-        np.add(x, np.matmul(weights, four[2:], out=on), out=t)
-        if o1 is None:
+    def piece(k: int) -> tuple[float, float, float, float, float]:
+        s, at = slice(k * PIECE, (k + 1) * PIECE), omega.at(k)
+        t, x = t1[s], x1[s]
+        moved = np.subtract(t, x, out=threads.scratch("moved", t.shape, t.dtype))
+        z, new, known = (_pick(a, at, name) for a, name in ((moved, "z"), (x, "new"), (y1[s], "known")))
+        moved[at] = 0  # off Omega: X_{k-1} - X_k
+        gap = np.subtract(known, new, out=threads.scratch("gap", new.shape, new.dtype))
+        primal, change, dual = float(gap @ gap), float(moved @ moved), float(z @ z)
+        np.copyto(t, x)
+        z *= ratio
+        z += known
+        t[at] = z
+        if last is None:
             return primal, change, dual, 0.0, 0.0
-        return primal, change, dual, _max_abs(four[2]), _max_abs(np.subtract(x, o1[s], out=on))
+        old = last[omega.span(k)]
+        old -= new
+        change_max = max(_max_abs(moved), _max_abs(old))
+        old[...] = new
+        return primal, change, dual, _max_abs(gap), change_max
 
     def work(s: slice) -> list[tuple[float, float, float, float, float]]:
         # One call for all pieces of a thread: handing them out one by one would take as long as the work.
-        return [piece(slice(k * length, min((k + 1) * length, t1.size))) for k in range(s.start, s.stop)]
+        return [piece(k) for k in range(s.start, s.stop)]
 
-    pieces = -(-t1.size // length)
-    sums = [one for found in threads.each(work, pieces, -(-pieces // threads.count())) for one in found]
-    primal, change, dual, primal_max, change_max = zip(*sums, strict=True)
+    sums = threads.each(work, omega.pieces, -(-omega.pieces // threads.count()))
+    primal, change, dual, primal_max, change_max = zip(*(one for found in sums for one in found), strict=True)
     return Residuals(_root(primal), _root(change), _root(dual), max(primal_max), max(change_max))
+
+
+def _pick(a: np.ndarray, at: np.ndarray, name: str) -> np.ndarray:
+    """Return a[at] in scratch."""
+    return a.take(at, out=threads.scratch(name, at.shape, a.dtype), mode="clip")
 
 
 def _root(squares: tuple[float, ...]) -> float:
@@ -82,4 +117,4 @@ def _root(squares: tuple[float, ...]) -> float:
 
 
 def _max_abs(a: np.ndarray) -> float:
-    return float(max(a.max(), -a.min()))
+    return float(max(a.max(initial=0), -a.min(initial=0)))

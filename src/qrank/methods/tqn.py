@@ -25,7 +25,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..admm import advance
+from ..admm import Omega, advance
 from ..errors import InputError
 from ..learn import Keep, Learned, Learner, ManifoldDescent, MaximalVariance
 from ..penalties import Nuclear, Penalty, penalty_named
@@ -55,9 +55,10 @@ class State(NamedTuple):
     k: int
     t: np.ndarray  # (n3, n1, n2)
     x: np.ndarray  # (n3, n1, n2); overwritten by the next step
-    x_old: np.ndarray | None  # kept only for the paper's stopping rule
+    x_known: np.ndarray | None  # (omega.size,) X on Omega, for the paper's stopping rule only
     mu: float
     # never changes in a run
+    omega: Omega
     learner: Learner
     work: Workspace
     # changes with Q
@@ -125,9 +126,9 @@ class TQN(Method):
         else:
             mu = 1 / (START * (spectral_norm(learner.first(t)) or 1.0))
         # The last X is not needed any more when the next G is made, so both can be the same memory.
-        x = np.zeros_like(t) if self.absolute else work.array("g", t.shape, t.dtype)
+        x, omega = work.array("g", t.shape, t.dtype), Omega(problem.observed)
         x[...] = 0
-        return State(0, t, x, x.copy() if self.absolute else None, mu, learner, work, None)
+        return State(0, t, x, np.zeros(omega.size, t.dtype) if self.absolute else None, mu, omega, learner, work, None)
 
     def step(self, problem: Problem, state: State) -> tuple[State, Step]:
         """Run one iteration of Algorithm 2."""
@@ -141,11 +142,9 @@ class TQN(Method):
             learned = Keep(state.learned.transform)(t, None, lam, penalty, state.work)
         g, transform = learned.g, learned.transform
         shrunk = learned.shrunk or shrink(g, lam, penalty, transform.weights)  # (27) X-update, Algorithm 3
-        into = state.x if state.x_old is None else state.x_old
-        x = transform.backward(g, out=into)
+        x = transform.backward(g, out=state.x)
         mu_next = rho * mu if self.mu_max is None else min(rho * mu, self.mu_max * problem.scale)  # (30) mu-update
-        old = None if state.x_old is None else state.x
-        residuals = advance(t, x, problem.stack, problem.observed, mu / mu_next, old)  # (28) E-, (29) Z-update
+        residuals = advance(t, x, problem.stack, state.omega, mu / mu_next, state.x_known)  # (28) E-, (29) Z-update
 
         if self.absolute:
             primal, change = residuals.primal_max * problem.scale, residuals.change_max * problem.scale
@@ -162,7 +161,7 @@ class TQN(Method):
             slices=_weighted(shrunk.ranks > 0, transform.weights),
             learning=learned.values,
         )
-        return State(k, t, x, old, mu_next, state.learner, state.work, learned._replace(g=g[:0])), step
+        return state._replace(k=k, x=x, mu=mu_next, learned=learned._replace(g=g[:0])), step
 
     def answer(self, state: State) -> np.ndarray:
         """Return X."""
