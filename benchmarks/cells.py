@@ -101,7 +101,7 @@ def profile(spec: Spec) -> Spec:
         state, told = method.step(problem, state)
         total += time.perf_counter() - start
         curve.append(data.psnr(method.answer(state).reshape(data.y.shape), problem.scale))
-        if max(told.primal, told.change) <= method.tol:
+        if max(told.primal, told.change) <= method.tolerance(problem.y.dtype):
             break
     rows = ledger.rows()
     start = time.perf_counter()

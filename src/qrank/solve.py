@@ -156,7 +156,7 @@ def _run(
         if not (math.isfinite(step.objective) and math.isfinite(step.primal) and math.isfinite(step.change)):
             status = Status.DIVERGED
             break
-        if max(step.primal, step.change) <= method.tol:
+        if max(step.primal, step.change) <= method.tolerance(problem.y.dtype):
             status = Status.CONVERGED
             break
         if asked_to_stop:

@@ -151,7 +151,7 @@ def _followed(
                         k, clock, told.objective, told.primal, told.dual, told.change, told.mu, told.rank, told.slices
                     )
                 )
-            if max(told.primal, told.change) <= method.tol:
+            if max(told.primal, told.change) <= method.tolerance(problem.y.dtype):
                 status = "CONVERGED"
                 break
             start = time.perf_counter()

@@ -34,6 +34,10 @@ class Method:
         check_number("tol", self.tol, above=0)
         check_number("max_steps", self.max_steps, above=0, whole=True)
 
+    def tolerance(self, dtype: np.dtype) -> float:
+        """Return what the residuals must come down to on data of this type: ``tol`` itself."""
+        return self.tol
+
     def init(self, problem: Problem, rng: np.random.Generator) -> Any:
         """Return the state before the first step."""
         raise AssertionError(f"{self.name} defines no initial state")
