@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qrank import InputError, KindError
-from qrank.penalties import PENALTIES, LogSum, Nuclear, PShrinkage, Schatten, penalty_named
+from qrank.penalties import PENALTIES, Grouped, LogSum, Nuclear, PShrinkage, Schatten, penalty_named
 
 ALL = [
     Nuclear(),
@@ -15,6 +15,7 @@ ALL = [
     LogSum(4.0),
     Schatten(0.5),
     Schatten(0.3),
+    Grouped(),
 ]
 
 
@@ -74,7 +75,7 @@ def test_float32_stays(penalty):
 
 def test_names():
     assert penalty_named("p-shrinkage:0.3") == PShrinkage(0.3)
-    assert set(PENALTIES) == {"nuclear", "p-shrinkage", "log-sum", "schatten"}
+    assert set(PENALTIES) == {"nuclear", "p-shrinkage", "log-sum", "schatten", "grouped"}
     with pytest.raises(InputError, match="did you mean 'schatten'"):
         penalty_named("shatten")
     with pytest.raises(InputError, match="no parameter"):
@@ -83,5 +84,8 @@ def test_names():
         penalty_named("schatten:half")
     with pytest.raises(InputError, match="between 0 and 1"):
         penalty_named("schatten:2")
+    assert penalty_named("grouped:0.1") == Grouped(0.1)
+    with pytest.raises(InputError, match="from 0 to below 1"):
+        penalty_named("grouped:1")
     with pytest.raises(KindError):
         penalty_named(3)  # pyright: ignore

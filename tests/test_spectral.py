@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qrank import lapack, threads
-from qrank.penalties import Nuclear, PShrinkage
+from qrank.penalties import Grouped, LogSum, Nuclear, PShrinkage
 from qrank.spectral import energies, shrink, singular_values, spectral_norm
 from qrank.transforms import Fourier
 
@@ -184,3 +184,33 @@ def test_values_far_below_the_largest_are_shrunk_to_rounding(kind, lam, shape, r
     np.testing.assert_allclose(g[0], (u * np.maximum(s - lam, 0)) @ v.T, atol=3e-14)
     assert found.value == pytest.approx(np.maximum(s - lam, 0).sum(), rel=1e-12)
     assert abs(found.ranks[0] - (s > lam).sum()) <= 1
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex128])
+@pytest.mark.parametrize("shape", [(5, 6, 9), (4, 120, 110)])
+def test_grouped_shrinks_weak_slices_more(dtype, shape, rng):
+    g = (rng.standard_normal(shape) * np.geomspace(1, 0.1, shape[0])[:, None, None]).astype(dtype)
+    norms, penalty, lam = singular_values(g).sum(axis=1), Grouped(0.3), 0.4 * spectral_norm(g[-1:])
+    weights = (norms.max() / norms) ** 0.3
+    wanted, value = [], 0.0
+    for one, w in zip(g, weights, strict=True):
+        part = one[None].copy()
+        shrink(part, float(lam * w), LogSum())
+        wanted.append(part[0])
+        scaled = (one / w)[None].astype(dtype)
+        value += w * w * shrink(scaled, lam, LogSum()).value
+    shrunk = shrink(g, lam, penalty)
+    near = 1e-3 if dtype == np.float32 else 1e-9
+    np.testing.assert_allclose(g, wanted, atol=near)
+    assert shrunk.value == pytest.approx(value, rel=near)
+
+
+@pytest.mark.parametrize("n3", [6, 7])
+def test_grouped_takes_both_parts_of_a_slice_together(n3, rng):
+    x, fourier, penalty = rng.standard_normal((n3, 8, 9)), Fourier(n3), Grouped(0.3)
+    whole, packed = fourier.forward(x), fourier.packed.forward(x)
+    one = shrink(whole, 1.0, penalty, fourier.weights)
+    two = shrink(packed, 1.0, penalty, fourier.packed.weights)
+    np.testing.assert_allclose(fourier.packed.backward(packed), fourier.backward(whole), atol=1e-12)
+    assert one.value == pytest.approx(two.value)
+    assert (one.ranks @ fourier.weights) == (two.ranks @ fourier.packed.weights)

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import dense, lapack, threads
-from .penalties import Penalty
+from .penalties import Grouped, Penalty
 
 LARGE = 100  # short sides from here on are worth a decomposition of their own, of the values that survive only
 SPLIT = 0.01  # where the singular values of a slice are divided whose Gram matrix cannot hold them all
@@ -78,6 +78,8 @@ def shrink(g: np.ndarray, lam: float, penalty: Penalty, weights: np.ndarray | No
     """
     r, n1, n2 = g.shape
     weights = np.ones(r) if weights is None else weights
+    if isinstance(penalty, Grouped):
+        return _shrink_grouped(g, lam, penalty, weights)
     ranks = np.zeros(r, dtype=int)
     piece = max(1, PIECE // max(1, n1 * n2))
 
@@ -105,6 +107,33 @@ def shrink(g: np.ndarray, lam: float, penalty: Penalty, weights: np.ndarray | No
     for which, split in ((np.flatnonzero((weights > 0) & ~imaginary), False), (np.flatnonzero(imaginary), True)):
         sums += threads.each(lambda s, which=which, split=split: work(which[s], split), len(which), piece)
     return Shrunk(math.fsum(v for v, _ in sums), math.fsum(e for _, e in sums), ranks)
+
+
+def _shrink_grouped(g: np.ndarray, lam: float, penalty: Grouped, weights: np.ndarray) -> Shrunk:
+    """Shrink slice i by w_i lam. A prox is equivariant to scale, so that is what lam does to the slice over w_i, times w_i.
+
+    w^2 turns value and envelope of the scaled slice into those of the slice itself.
+    """
+    w = penalty.weights(_nuclear_norms(g, weights)).astype(np.real(g).dtype)
+    g /= w[:, None, None]
+    shrunk = shrink(g, lam, penalty.within, weights * w * w)
+    g *= w[:, None, None]
+    return shrunk
+
+
+def _nuclear_norms(g: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return the nuclear norm of each slice of a stack; ``weights`` as in `shrink`, both parts of a slice have its norm."""
+
+    def work(s: slice) -> np.ndarray:
+        i = s.start
+        a = (g[i] + 1j * g[i + 1])[None] if i + 1 < len(g) and weights[i + 1] == 0 else g[s]
+        a = a if a.shape[1] <= a.shape[2] else a.swapaxes(1, 2)
+        return np.sqrt(np.maximum(np.linalg.eigvalsh(a @ _t(a)), 0)).sum(axis=1)
+
+    norms = np.concatenate(threads.each(lambda s: np.zeros(1) if weights[s.start] == 0 else work(s), len(g), 1))
+    imaginary = np.flatnonzero(weights == 0)
+    norms[imaginary] = norms[imaginary - 1]
+    return norms
 
 
 def _screened(a: np.ndarray, lam: float, penalty: Penalty) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

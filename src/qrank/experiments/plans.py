@@ -29,7 +29,7 @@ ROWS = {
     "latent": "latent trace norm",
 }
 OURS = ("vmtqn", "motqn", "tnn")
-PENALTIES = ("p-shrinkage", "log-sum", "schatten")
+PENALTIES = ("p-shrinkage", "log-sum", "schatten", "grouped")
 
 
 class Size(StrEnum):
@@ -85,7 +85,7 @@ def cifar(size: Size) -> list[Cell]:
         return grid("cifar-300", ROWS, (0.3, 0.6))
 
     def draws(method: str, p: float) -> int:
-        return {"vmtqn": 3, "tmac": 2, "silrtc": 2, "f-tnn": 2}.get(method, 1)
+        return {"vmtqn": 3, "tmac": 2, "silrtc": 2}.get(method, 1)
 
     small = grid("cifar-3000", ROWS, RATES, draws)
     if size is Size.FULL:
