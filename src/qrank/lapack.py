@@ -56,10 +56,11 @@ def eigh(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Decompose each Hermitian matrix of a stack (m, n, n), C-contiguous and overwritten: K = B^H diag(w) B.
 
-    Returns w (m, n), ascending, and the last rows of B, (m, kept, n), one for each eigenvalue greater than ``above`` (as
-    many as the matrix that has most of them needs, and ``least`` at least): conjugated eigenvectors, in memory that the
-    thread's next call overwrites. (LAPACK reads the row-major K as its conjugate and writes eigenvectors as columns, which are rows again
-    for us.) ``space`` is memory to work in, of `space_needed` real numbers; B then lies at its beginning.
+    Returns w (m, n), ascending, and the last rows of B, (m, kept, n), one for each eigenvalue greater than ``above``
+    (as many as the matrix that has most of them needs, and ``least`` at least): conjugated eigenvectors, in memory that
+    the thread's next call overwrites. (LAPACK reads the row-major K as its conjugate and writes eigenvectors as
+    columns, which are rows again for us.) ``space`` is memory to work in, of `space_needed` real numbers; B then lies
+    at its beginning.
 
     >>> w, b = eigh(np.array([[[2.0, 1.0], [1.0, 2.0]]]), above=2.0)
     >>> w.round(12), bool(np.allclose(np.abs(b[0]), 0.5**0.5))

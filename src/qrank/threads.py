@@ -1,10 +1,11 @@
 """Both cores for work that BLAS would leave to one.
 
 The decompositions of many small slices, and element-wise passes over large arrays, are cut into pieces here, each piece
-run by one thread with BLAS held to one thread. BLAS's own threads would do for the products of large matrices between them,
-but they wait for more work by spinning, for tens of milliseconds after each product, on the cores that the pieces need. So
-products are shared out here, too, and only a large eigendecomposition gets BLAS's threads (`all_blas_threads`). NumPy and LAPACK release the interpreter's lock, so the threads really run side by side. A piece is computed in the
-same way whichever thread takes it, so results do not depend on their number.
+run by one thread with BLAS held to one thread. BLAS's own threads would do for the products of large matrices between
+them, but they wait for more work by spinning, for tens of milliseconds after each product, on the cores that the pieces
+need. So products are shared out here, too, and only a large eigendecomposition gets BLAS's threads
+(`all_blas_threads`). NumPy and LAPACK release the interpreter's lock, so the threads really run side by side. A piece
+is computed in the same way whichever thread takes it, so results do not depend on their number.
 """
 
 from __future__ import annotations
