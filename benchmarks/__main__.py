@@ -27,9 +27,7 @@ def main() -> None:
     parser.add_argument("--full", action="store_true", help="run the literal algorithm to its end (hours)")
     parser.add_argument("--literal-steps", type=int, help="literal steps measured at each stage (3)")
     parser.add_argument("--stages", type=int, help="stages of the paper's run at which they are measured (5)")
-    parser.add_argument(
-        "--through", type=int, help="the last step of the paper's run that the stages may reach (its last)"
-    )
+    parser.add_argument("--through", type=int, help="the last step of the paper's run that is taken (its last)")
     parser.add_argument("--repeats", type=int, help="runs of qrank's default, between those stages (3)")
     parser.add_argument("--budget", type=float, help="seconds for choosing a rival's rank (600)")
     parser.add_argument("--limit", type=float, help="seconds after which a rival is stopped (3600)")

@@ -122,7 +122,7 @@ def pair(spec: Spec) -> Spec:
 
     At each stage the literal algorithm takes over the package's state, so both take the same steps; the largest
     difference of their X is relative to the largest known value. In between only the package runs, which gives the PSNR
-    curve. With ``through`` the run ends there: a literal step takes as long at any stage, one of ours changes little later.
+    curve.
     """
     from qrank.methods import METHODS
     from qrank.problem import Problem
@@ -130,7 +130,7 @@ def pair(spec: Spec) -> Spec:
     from . import literal
 
     data = data_of(spec)
-    name, repeats, total = spec["method"], spec["literal_steps"], spec.get("through", spec["steps"])
+    name, repeats, total = spec["method"], spec["literal_steps"], spec["steps"]
     last = max(1, total - repeats + 1)
     stages = sorted({round(v) for v in np.linspace(1, last, spec["stages"])})
     method = METHODS[name].configured("paper")
