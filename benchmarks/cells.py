@@ -78,7 +78,7 @@ def completion(spec: Spec) -> Spec:
 
 def profile(spec: Spec) -> Spec:
     """Run the default's steps by hand under the ledger; the PSNR after each step, off the clock."""
-    ledger = kernels.watch("qrank")
+    ledger = kernels.watch("qrank", more=("advance", "add_gram", "eigh_above"))
     from qrank import admm, dense, lapack, threads
     from qrank.methods import METHODS
     from qrank.problem import Problem

@@ -1,8 +1,8 @@
 """Where the time goes: every product, decomposition and FFT of a module timed from outside.
 
-``@`` cannot be replaced in NumPy from outside, so the modules under study are compiled, on import, with each call and
-each ``@`` inside a function routed through here. Their source is not touched. Import this before them and call
-:func:`watch`.
+``@`` cannot be replaced in NumPy from outside, so the modules under study are compiled, on import, with each ``@`` and each
+call of something that is named like a kernel routed through here; what other calls cost is not changed by it. Their source
+is not touched. Import this before them and call :func:`watch`.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ _KINDS = {
     "scipy.fft": dict.fromkeys(("fft", "ifft", "rfft", "irfft", "dct", "idct"), FFT),
     "numpy.fft": dict.fromkeys(("fft", "ifft", "rfft", "irfft"), FFT),
 }
+_NAMED = {called for kinds in _KINDS.values() for called in kinds}
 _BLAS3 = ("gemm", "syrk", "herk", "symm", "hemm", "trmm", "syr2k", "her2k")
 _LEVEL12 = ("axpy", "dot", "nrm2", "scal", "copy", "gemv", "asum")
 
@@ -166,8 +167,8 @@ def _matmul(a: Any, b: Any) -> Any:
 class _Route(ast.NodeTransformer):
     """Send calls and ``@`` inside functions through the ledger."""
 
-    def __init__(self) -> None:
-        self.depth = 0
+    def __init__(self, more: tuple[str, ...]) -> None:
+        self.depth, self.more = 0, more
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         self.depth += 1
@@ -177,8 +178,10 @@ class _Route(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
-        own = isinstance(node.func, ast.Name) and node.func.id in ("super", "locals", "globals", "vars")
-        if self.depth == 0 or own:
+        f = node.func
+        called = f.id if isinstance(f, ast.Name) else f.attr if isinstance(f, ast.Attribute) else None
+        made = isinstance(f, ast.Call)  # get_lapack_funcs(...)(...)
+        if self.depth == 0 or not (made or called in _NAMED or called in self.more):
             return node
         return ast.Call(ast.Name("__watched_call__", ast.Load()), [node.func, *node.args], node.keywords)
 
@@ -190,15 +193,17 @@ class _Route(ast.NodeTransformer):
 
 
 class _Loader(importlib.machinery.SourceFileLoader):
+    more: tuple[str, ...] = ()
+
     def get_code(self, fullname: str) -> Any:
         path = self.get_filename(fullname)
-        tree = ast.fix_missing_locations(_Route().visit(ast.parse(self.get_data(path))))
+        tree = ast.fix_missing_locations(_Route(self.more).visit(ast.parse(self.get_data(path))))
         return compile(tree, path, "exec", dont_inherit=True)
 
 
 class _Finder(importlib.abc.MetaPathFinder):
-    def __init__(self, names: tuple[str, ...]) -> None:
-        self.names = names
+    def __init__(self, names: tuple[str, ...], more: tuple[str, ...]) -> None:
+        self.names, self.more = names, more
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
         if not any(fullname == name or fullname.startswith(name + ".") for name in self.names):
@@ -206,16 +211,20 @@ class _Finder(importlib.abc.MetaPathFinder):
         spec = importlib.machinery.PathFinder.find_spec(fullname, path)
         if spec is not None and isinstance(spec.loader, importlib.machinery.SourceFileLoader):
             spec.loader = _Loader(fullname, spec.loader.path)
+            spec.loader.more = self.more
         return spec
 
 
-def watch(*names: str) -> Ledger:
-    """Time the kernels of these modules, which must not have been imported yet, from now on."""
+def watch(*names: str, more: tuple[str, ...] = ()) -> Ledger:
+    """Time the kernels of these modules, which must not have been imported yet, from now on.
+
+    ``more`` are names of functions that `name` will say are kernels, too.
+    """
     early = [name for name in names if name in sys.modules]
     if early:
         raise RuntimeError(f"imported before it could be watched: {', '.join(early)}")
     _name_functions()
     builtins.__watched_call__ = _call  # pyright: ignore[reportAttributeAccessIssue]
     builtins.__watched_matmul__ = _matmul  # pyright: ignore[reportAttributeAccessIssue]
-    sys.meta_path.insert(0, _Finder(names))
+    sys.meta_path.insert(0, _Finder(names, more))
     return LEDGER

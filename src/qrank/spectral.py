@@ -156,19 +156,25 @@ def _shrink_part(a: np.ndarray, lam: float, penalty: Penalty) -> tuple[np.ndarra
     """Shrink a few slices (m, n1, n2), n1 <= n2, in place; return penalty, envelope and rank of each."""
     if a.shape[1] < LARGE or a.dtype.char not in "fd":
         return _shrink_small(a, lam, penalty)
-    parts = [_shrink_large(one, lam, penalty) or _shrink_precisely(one, lam, penalty) for one in a]
-    return tuple(np.concatenate(p) for p in zip(*parts, strict=True))  # pyright: ignore[reportReturnType]
+    parts = [_shrink_large(one, lam, penalty) or _shrink_precisely(one[None], lam, penalty) for one in a]
+    return _joined(parts)
 
 
 def _shrink_precisely(a: np.ndarray, lam: float, penalty: Penalty) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Shrink one slice (n1, n2) where squaring is not safe in its precision."""
-    if a.dtype.char in "dD":
-        return _shrink_svd(a[None], lam, penalty) if len(a) < LARGE else _shrink_in_two(a, lam, penalty)
-    # In double precision the Gram matrix will mostly do, and costs less than an SVD in single.
-    double = a.astype(np.result_type(a, np.float64))
-    found = _shrink_part(double[None], lam, penalty)
-    a[...] = double
-    return found
+    """Shrink a few slices (m, n1, n2), n1 <= n2, in place, where squaring is not safe in their precision."""
+    if a.dtype.char not in "dD":  # in double precision the Gram matrix will mostly do, and costs less than an SVD in single
+        double = a.astype(np.result_type(a, np.float64))
+        found = _shrink_part(double, lam, penalty)
+        a[...] = double
+        return found
+    if a.shape[1] < LARGE:
+        return _shrink_svd(a, lam, penalty)
+    return _joined([_shrink_in_two(one, lam, penalty) for one in a])
+
+
+def _joined(parts: list) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    value, envelope, ranks = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return value, envelope, ranks
 
 
 def _shrink_large(a: np.ndarray, lam: float, penalty: Penalty) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
@@ -265,10 +271,9 @@ def _shrink_small(a: np.ndarray, lam: float, penalty: Penalty) -> tuple[np.ndarr
         np.matmul(_t(b), c, out=a)
     value, envelope = _sums(s, x, lam, penalty)
     ranks = (x > 0).sum(axis=1)
-    for i, one in zip(unsafe, kept, strict=True):
-        found = _shrink_precisely(one, lam, penalty)
-        a[i] = one
-        value[i], envelope[i], ranks[i] = (v[0] for v in found)
+    if len(unsafe):
+        value[unsafe], envelope[unsafe], ranks[unsafe] = _shrink_precisely(kept, lam, penalty)
+        a[unsafe] = kept
     return value, envelope, ranks
 
 
