@@ -122,6 +122,8 @@ def descend(
             tau = 1 / size
         tau = min(tau, 2 / size)
         for _ in range(TRIES):
+            if tau * slope <= np.finfo(a.dtype).eps * abs(f):  # less than f could show in its precision
+                return Descent(q, payload, values, tau / SHORTEN)  # the next descent may try a little more
             trial = cayley(q, a, tau)
             f_trial, payload_trial = value(trial)
             if f_trial <= f - SLOPE * tau * slope and f_trial < f:
