@@ -162,7 +162,9 @@ def _shrink_part(a: np.ndarray, lam: float, penalty: Penalty) -> tuple[np.ndarra
 
 def _shrink_precisely(a: np.ndarray, lam: float, penalty: Penalty) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Shrink a few slices (m, n1, n2), n1 <= n2, in place, where squaring is not safe in their precision."""
-    if a.dtype.char not in "dD":  # in double precision the Gram matrix will mostly do, and costs less than an SVD in single
+    if (
+        a.dtype.char not in "dD"
+    ):  # in double precision the Gram matrix will mostly do, and costs less than an SVD in single
         double = a.astype(np.result_type(a, np.float64))
         found = _shrink_part(double, lam, penalty)
         a[...] = double
