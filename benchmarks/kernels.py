@@ -181,7 +181,8 @@ class _Route(ast.NodeTransformer):
         f = node.func
         called = f.id if isinstance(f, ast.Name) else f.attr if isinstance(f, ast.Attribute) else None
         made = isinstance(f, ast.Call)  # get_lapack_funcs(...)(...)
-        if self.depth == 0 or not (made or called in _NAMED or called in self.more):
+        named = called is not None and (called in _NAMED or called in self.more or called[1:] in _BLAS3)
+        if self.depth == 0 or not (made or named):
             return node
         return ast.Call(ast.Name("__watched_call__", ast.Load()), [node.func, *node.args], node.keywords)
 
