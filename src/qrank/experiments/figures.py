@@ -26,13 +26,13 @@ def _figure(width: float, height: float) -> Any:
 
 
 def _save(figure: Any, path: Path, grey: bool = False) -> Path:
-    """Write the figure; a grey one as such, in a third of the bytes."""
-    from PIL import Image
-
+    """Write the figure; a grey one as such, in half the bytes."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path, dpi=110)
         if grey:
+            from PIL import Image
+
             with Image.open(path) as drawn:
                 plain = drawn.convert("L")
             plain.save(path, optimize=True)
