@@ -161,7 +161,9 @@ def resume(problem: Any, state: Any) -> State:
     Y, T, mu = problem.stack, state.t, state.mu / problem.scale
     E = np.where(problem.observed.reshape(T.shape), 0.0, Y - T) * problem.scale
     Z = np.where(problem.observed.reshape(T.shape), T - Y, 0.0) * (problem.scale * mu)
+    X = T * problem.scale
+    state.omega.put(X, state.x_known * problem.scale)
     learned = state.learned
     if learned is None or learned.tau is None:  # nothing of the last Q is needed
-        return State(state.x * problem.scale, E, Z, mu)
-    return State(state.x * problem.scale, E, Z, mu, np.array(learned.transform.matrix), learned.tau / problem.scale)
+        return State(X, E, Z, mu)
+    return State(X, E, Z, mu, np.array(learned.transform.matrix), learned.tau / problem.scale)

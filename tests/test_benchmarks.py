@@ -120,8 +120,8 @@ def test_operations_are_counted_by_the_book() -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak of a block is exact on Linux only")
 def test_peak_memory_is_that_of_the_block() -> None:
     with measure.memory() as found:
-        np.ones(4_000_000).sum()
-    assert 31e6 < found.above < 45e6
+        np.ones(16_000_000).sum()  # more than the allocator keeps for itself
+    assert 125e6 < found.above < 145e6
 
 
 def test_a_cell_is_saved_and_not_run_twice(tmp_path, capsys) -> None:

@@ -12,8 +12,8 @@ import numpy as np
 
 from . import stiefel, threads
 from .penalties import Penalty
-from .principal import directions, double_gram, eigh, largest, norms, principal, under_principal
-from .spectral import Shrunk, gram_safe, shrink
+from .principal import eigh, norms, principal, under_principal
+from .spectral import Shrunk, gram_safe, shrink, told
 from .threads import Workspace
 from .transforms import Matrix, Transform
 
@@ -66,8 +66,7 @@ class Principal(Transform):
 
     It is good for one ``backward`` while T is as it was: X_(3) = G_(3) Q^T = (G_(3) diag(1/s) U^T) T_(3), where the
     bracket is only (n1 n2)^2, takes half the flops of making Q = T_(3)^T U / s and multiplying by it, and the memory of U.
-    ``apart`` does make Q, a few rows at a time: that is less work where k is small, and more exact where s has a wide
-    spread, as each part of X is then rounded on its own scale.
+    ``apart`` does make Q, a few rows at a time, which is less work where k is small.
     """
 
     flat: np.ndarray  # T_(3)^T, (n3, n1 n2)
@@ -98,6 +97,11 @@ class MaximalVariance:
     They come from the Gram matrix of the shorter side of T_(3). The singular values s_i of T_(3) are the Frobenius
     norms of the slices of T x_3 Q, and a slice with s_i <= lam is shrunk to zero, so only columns with s_i > lam are
     made. Of a wide T_(3), Q itself is made only where it is kept for later steps (``lasting``).
+
+    What is small beside s_1 drowns in the Gram matrix; then all of its eigenvectors are used. That harms no tall T_(3):
+    they are orthonormal, which is all that G = T x_3 Q asks. Of a wide one s is needed, too, and taken from T_(3) itself.
+    T = G x_3 Q^T holds for any orthonormal U, and X differs from it by lam at most in each direction, so that the mixture
+    of directions that the Gram matrix cannot tell apart matters less and less as lam falls.
     """
 
     r: int
@@ -111,31 +115,25 @@ class MaximalVariance:
         flat = t.reshape(n3, n1 * n2)  # T_(3)^T
         wide = n1 * n2 <= n3
         short = min(n3, n1 * n2)
+        if wide and self.lasting:
+            transform = Matrix(principal(t, self.r))
+            return Learned(transform, transform.forward(t, out=work.array("g", (transform.r, n1, n2), t.dtype)))
         space = work.array("g", (t.size,), t.dtype)  # idle until G is made
         gram = work.array("gram", (short, short), t.dtype)
         threads.gram(flat.T if wide else flat, gram, space)
-        if gram.dtype.itemsize < 8 and lam < gram_safe(t.dtype) * largest(gram):
-            s, rows = eigh(double_gram(flat.T if wide else flat), lam * lam)
-            gram[: len(rows)] = rows
-            s, rows = s.astype(t.dtype), gram[: len(rows)]
-        else:
-            s, rows = eigh(gram, lam * lam, space)
+        sure = told(float(np.trace(gram)), lam, t.dtype)
+        s, rows = eigh(gram, lam * lam if sure else -np.inf, space)
         k = min(self.r, len(rows))
-        safe = lam >= gram_safe(t.dtype) * s[0]
         s, rows = s[:k], rows[:k]
         g = work.array("g", (k, n1, n2), t.dtype)
         if not wide:  # T_(3)^T T_(3) = Q diag(s^2) Q^T
             transform = Matrix(rows.T)
             return Learned(transform, transform.forward(t, out=g))
         # T_(3) T_(3)^T = U diag(s^2) U^T: T x_3 Q = U diag(s) needs no product.
-        if self.lasting:
-            q, s = directions(flat, rows.T)
-            transform = Matrix(q)
-        else:
-            s = s if safe else norms(flat, rows.T)
-            transform = Principal(flat, gram, s, apart=not safe or 2 * k <= n1 * n2)
+        if not sure and (drowned := s < gram_safe(t.dtype) * s[0]).any():
+            s[drowned] = norms(flat, rows[drowned].T)
         np.multiply(rows, s[:, None], out=g.reshape(k, n1 * n2))
-        return Learned(transform, g)
+        return Learned(Principal(flat, gram, s, apart=2 * k <= n1 * n2), g)
 
     def first(self, t: np.ndarray) -> np.ndarray:
         """Return T under its own principal directions."""

@@ -140,14 +140,6 @@ def under_principal(t: np.ndarray, r: int) -> np.ndarray:
     return (rows[:r] * s[:r, None]).reshape(-1, n1, n2)
 
 
-def largest(gram: np.ndarray) -> float:
-    """Return the square root of a Gram matrix's largest eigenvalue, or a little less: a few steps of power iteration."""
-    v = gram[:, int(np.argmax(np.diagonal(gram)))]
-    for _ in range(4):
-        v = gram @ (v / max(float(np.linalg.norm(v)), np.finfo(gram.dtype).tiny))
-    return float(np.sqrt(np.linalg.norm(v)))
-
-
 def double_gram(a: np.ndarray) -> np.ndarray:
     """Return A A^T of a matrix in single precision, in double: squaring there loses what is 3e-4 below the largest."""
 

@@ -136,7 +136,7 @@ def _run(
         try:
             state, step = method.step(problem, state)
         except np.linalg.LinAlgError:  # LAPACK refuses what is not finite
-            status, state = Status.DIVERGED, method.restored(state)
+            status = Status.DIVERGED
             break
         record = Record(
             step=k,
@@ -149,7 +149,7 @@ def _run(
             rank=step.rank,
             slices=step.slices,
             learning=step.learning,
-            holdout=problem.held_out_error(method.answer(state)),
+            holdout=None if problem.held_out is None else problem.held_out_error(method.answer(state)),
         )
         history.append(record)
         asked_to_stop = on_step is not None and on_step(record)
@@ -164,7 +164,7 @@ def _run(
             break
     if status in (Status.STEP_LIMIT, Status.DIVERGED):
         warnings.warn(str(status), ConvergenceWarning, stacklevel=4)
-    transform = None if status is Status.DIVERGED else method.learned(problem, state)
     x = method.answer(state)
+    transform = None if status is Status.DIVERGED else method.learned(problem, state)
     del state  # its other arrays are not needed while the answer may have to be copied into other axes
     return problem.fill(x), status, history, transform

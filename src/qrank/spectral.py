@@ -6,9 +6,12 @@ Shrinking a slice G = U S V^T means replacing S by prox(S). Three facts make tha
 2. **Gram matrix.** For n1 <= n2, G G^T = U S^2 U^T and the result is U_k diag(prox(s)/s) U_k^T G with the k columns
    that survive: one n1 x n1 eigendecomposition, of which only these k vectors are made, and products, instead of an SVD
    of n1 x n2.
-3. **Where squaring is safe.** The Gram matrix knows s^2 only to eps * s_1^2, so s to eps * s_1^2 / s. With s >= lam >=
-   gram_safe * s_1 that error is far below lam; a slice with a larger spread is taken in double precision, or, where it
-   is that already, in two parts (`_shrink_in_two`) or, if it is small, by a true SVD.
+3. **Where squaring is safe.** The Gram matrix knows s^2 only to eps s_1^2, so s to eps s_1^2 / s. With s >= lam >=
+   gram_safe s_1 that error is far below lam. Where lam is less, the rows of B, which are orthonormal whatever the Gram
+   matrix has lost, are kept as directions, all of them, and s is taken from G itself: the lengths of the rows of B G.
+   What is then taken from G = B^H (B G) is s - prox(s) of each row, lam at most, so that the mixture of directions whose
+   values the Gram matrix cannot tell apart costs about min(lam, eps s_1^2 / lam): sqrt(eps) s_1 at the worst, and less
+   and less as lam falls, which is where a run ends.
 
 Slices are independent, so threads share them out, each holding BLAS to one thread (`threads.each`).
 """
@@ -24,17 +27,16 @@ from . import dense, lapack, threads
 from .penalties import Grouped, Penalty
 
 LARGE = 100  # short sides from here on are worth a decomposition of their own, of the values that survive only
-SPLIT = 0.01  # where the singular values of a slice are divided whose Gram matrix cannot hold them all
 PIECE = 1 << 16  # numbers in one thread's piece: fits the second-level cache together with its workspace
 
 
 def gram_safe(dtype: np.dtype) -> float:
-    """Return the least lam / s_1 at which a Gram matrix in this precision may stand in for an SVD.
+    """Return the least lam / s_1 at which the eigenvalues of a Gram matrix in this precision tell the singular values.
 
     >>> gram_safe(np.dtype("float64"))
     1e-06
     """
-    return 1e-6 if np.dtype(dtype).itemsize >= 8 * (1 + np.dtype(dtype).kind.count("c")) else 3e-4
+    return 1e-6 if np.dtype(dtype).itemsize >= 8 * (1 + np.dtype(dtype).kind.count("c")) else 1e-3
 
 
 class Shrunk(NamedTuple):
@@ -156,22 +158,7 @@ def _shrink_part(a: np.ndarray, lam: float, penalty: Penalty) -> tuple[np.ndarra
     """Shrink a few slices (m, n1, n2), n1 <= n2, in place; return penalty, envelope and rank of each."""
     if a.shape[1] < LARGE or a.dtype.char not in "fd":
         return _shrink_small(a, lam, penalty)
-    parts = [_shrink_large(one, lam, penalty) or _shrink_precisely(one[None], lam, penalty) for one in a]
-    return _joined(parts)
-
-
-def _shrink_precisely(a: np.ndarray, lam: float, penalty: Penalty) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Shrink a few slices (m, n1, n2), n1 <= n2, in place, where squaring is not safe in their precision."""
-    if (
-        a.dtype.char not in "dD"
-    ):  # in double precision the Gram matrix will mostly do, and costs less than an SVD in single
-        double = a.astype(np.result_type(a, np.float64))
-        found = _shrink_part(double, lam, penalty)
-        a[...] = double
-        return found
-    if a.shape[1] < LARGE:
-        return _shrink_svd(a, lam, penalty)
-    return _joined([_shrink_in_two(one, lam, penalty) for one in a])
+    return _joined([_shrink_large(one, lam, penalty) for one in a])
 
 
 def _joined(parts: list) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -179,24 +166,38 @@ def _joined(parts: list) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return value, envelope, ranks
 
 
-def _shrink_large(a: np.ndarray, lam: float, penalty: Penalty) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-    """Shrink one slice (n1, n2), n1 <= n2, in place, by the singular values above lam only; None if squaring is not safe."""
+def _shrink_large(a: np.ndarray, lam: float, penalty: Penalty) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Shrink one slice (n1, n2), n1 <= n2, in place, by the singular values above lam only."""
     n1, n2 = a.shape
     gram = threads.scratch("gram", (n1, n1), a.dtype)
     dense.add_gram(a, gram, first=True)
     energy = np.trace(gram, dtype=float)
-    w, b = dense.eigh_above(gram, lam * lam)
-    s = np.sqrt(w)
-    if len(s) and lam < gram_safe(a.dtype) * s[-1]:
-        return None
+    sure = told(energy, lam, a.dtype)
+    w, b = dense.eigh_above(gram, lam * lam if sure else -np.inf)
+    c = np.matmul(b, a, out=threads.scratch("coefficients", (len(w), n2), a.dtype))
+    s = np.sqrt(w) if sure else _lengths(c)
     x = penalty.prox(s, lam)
-    c = np.matmul(b, a, out=threads.scratch("coefficients", (len(s), n2), a.dtype))
-    c *= (x / s)[:, None]
+    c *= (x / np.maximum(s, lam))[:, None]
     np.matmul(b.T, c, out=a)
     value, envelope = _sums(s[None], x[None], lam, penalty)
     # Where s <= lam every penalty's envelope is s^2 / (2 lam), which is at most lam / 2.
     rest = min(max(0.0, energy - float(w.sum(dtype=float))) / (2 * lam), (n1 - len(s)) * lam / 2)
     return value, envelope + rest, np.array([(x > 0).sum()])
+
+
+def told(energy: float, lam: float, dtype: np.dtype) -> bool:
+    """Return whether a Gram matrix with such a trace, s_1^2 at least, tells the singular values from lam on.
+
+    >>> told(1.0, 1e-5, np.dtype("float64")), told(1.0, 1e-5, np.dtype("float32"))
+    (True, False)
+    """
+    return lam * lam >= gram_safe(dtype) ** 2 * energy
+
+
+def _lengths(c: Any) -> np.ndarray:
+    """Return the lengths of the rows of each matrix of a stack."""
+    square = np.einsum("...ij,...ij->...i", c.real, c.real)
+    return np.sqrt(square + np.einsum("...ij,...ij->...i", c.imag, c.imag) if np.iscomplexobj(c) else square)
 
 
 def _shrink_parts(re: np.ndarray, im: np.ndarray, lam: float, penalty: Penalty) -> tuple[float, float, int] | None:
@@ -217,13 +218,9 @@ def _shrink_parts(re: np.ndarray, im: np.ndarray, lam: float, penalty: Penalty) 
     cross = np.matmul(im, re.T, out=threads.scratch("cross", (n1, n1), re.dtype))
     np.subtract(cross, cross.T, out=gram[0].imag)
     np.add(np.matmul(re, re.T, out=cross), im @ im.T, out=gram[0].real)
-    w, b = lapack.eigh(gram, above=lam * lam)
-    s = np.sqrt(np.maximum(w, 0))
-    if not lam >= gram_safe(gram.dtype) * s[0, -1]:
-        return _shrink_parts_precisely(re, im, lam, penalty)
-    x = penalty.prox(s, lam)
+    sure = told(energy, lam, gram.dtype)
+    w, b = lapack.eigh(gram, above=lam * lam if sure else -np.inf)
     k = b.shape[1]
-    x[:, : n1 - k] = 0
     parts = threads.scratch("parts", (2 * k, n1), re.dtype)  # B = B1 + i B2, one above the other
     parts[:k], parts[k:] = b[0].real, b[0].imag
     c, d = (threads.scratch(name, (2 * k, n2), re.dtype) for name in ("coefficients", "more coefficients"))
@@ -231,86 +228,32 @@ def _shrink_parts(re: np.ndarray, im: np.ndarray, lam: float, penalty: Penalty) 
     np.matmul(parts, im, out=d)
     c[:k] -= d[k:]  # the real part of B G
     d[:k] += c[k:]  # the imaginary part
-    scale = (x[0, n1 - k :] / np.maximum(s[0, n1 - k :], lam))[:, None]
+    s = np.sqrt(np.maximum(w[0], 0) if sure else np.square(_lengths(c[:k])) + np.square(_lengths(d[:k])))
+    x = penalty.prox(s, lam)
+    x[: n1 - k] = 0
+    scale = (x[n1 - k :] / np.maximum(s[n1 - k :], lam))[:, None]
     c[:k] *= scale
     np.multiply(d[:k], scale, out=c[k:])
     np.matmul(parts.T, c, out=re)  # B^H = B1^T - i B2^T
     d[:k] = c[k:]
     np.negative(c[:k], out=d[k:])
     np.matmul(parts.T, d, out=im)
-    value, envelope = _sums(s, x, lam, penalty)
+    value, envelope = _sums(s[None], x[None], lam, penalty)
     return float(value[0]), float(envelope[0]), int((x > 0).sum())
-
-
-def _shrink_parts_precisely(
-    re: np.ndarray, im: np.ndarray, lam: float, penalty: Penalty
-) -> tuple[float, float, int] | None:
-    """Shrink one complex slice given by its parts (n1, n2), n1 <= n2, where squaring is not safe in its precision."""
-    if re.dtype.itemsize < 8:
-        wide = re.astype(np.float64), im.astype(np.float64)
-        found = _shrink_parts(*wide, lam, penalty)
-        re[...], im[...] = wide
-        return found
-    whole = re + 1j * im
-    value, envelope, ranks = _shrink_in_two(whole, lam, penalty)
-    re[...], im[...] = whole.real, whole.imag
-    return float(value[0]), float(envelope[0]), int(ranks[0])
 
 
 def _shrink_small(a: np.ndarray, lam: float, penalty: Penalty) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     m, n1, n2 = a.shape
     gram = np.matmul(a, _t(a), out=threads.scratch("gram", (m, n1, n1), a.dtype))
-    w, b = lapack.eigh(gram, above=lam * lam)  # G G^H = B^H diag(s^2) B; the rows of B for s > lam only
-    s = np.sqrt(np.maximum(w, 0))  # ascending, (m, n1)
+    sure = told(float(np.trace(gram, axis1=1, axis2=2).real.max()), lam, a.dtype)
+    w, b = lapack.eigh(gram, above=lam * lam if sure else -np.inf)  # G G^H = B^H diag(s^2) B; only s > lam
     first = n1 - b.shape[1]
-    unsafe = np.flatnonzero(~(lam >= gram_safe(a.dtype) * s[:, -1]))
-    kept = a[unsafe]  # a copy
+    c = np.matmul(b, a, out=threads.scratch("coefficients", (m, n1 - first, n2), a.dtype))
+    s = np.sqrt(np.maximum(w, 0)) if sure else _lengths(c)  # (m, n1)
     x = penalty.prox(s, lam)
     x[:, :first] = 0  # rounding of s^2 may differ from that of s where s = lam
-    if len(unsafe) < m:
-        c = np.matmul(b, a, out=threads.scratch("coefficients", (m, n1 - first, n2), a.dtype))
-        c *= (x[:, first:] / np.maximum(s[:, first:], lam))[:, :, None]
-        np.matmul(_t(b), c, out=a)
-    value, envelope = _sums(s, x, lam, penalty)
-    ranks = (x > 0).sum(axis=1)
-    if len(unsafe):
-        value[unsafe], envelope[unsafe], ranks[unsafe] = _shrink_precisely(kept, lam, penalty)
-        a[unsafe] = kept
-    return value, envelope, ranks
-
-
-def _shrink_in_two(a: np.ndarray, lam: float, penalty: Penalty) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Shrink one slice (n1, n2) whose large singular values would drown its small ones in the Gram matrix.
-
-    With B the eigenvectors of the Gram matrix, those of the values above SPLIT s_1 in B1 and the others in B2, prox(G) is
-    B1^H prox(B1 G) + B2^H prox(B2 G). B1 G has rows at right angles, whose lengths are singular values, and B2 G is a
-    smaller matrix with a smaller s_1, whose own Gram matrix knows the small values. B1 G and B2 G are made from G itself,
-    so that what the first Gram matrix has lost costs eps s_1 / SPLIT, and half the time of an SVD.
-    """
-    n1 = len(a)
-    w, b = lapack.eigh(np.matmul(a, _t(a[None])[0])[None])
-    k = int(np.count_nonzero(w[0] > SPLIT * SPLIT * w[0, -1]))
-    if not k:
-        return _shrink_svd(a[None], lam, penalty)
-    high, low = b[0, n1 - k :].copy(), b[0, : n1 - k].copy()
-    h, rest = high @ a, low @ a
-    s = np.sqrt(_energies(h[:, None]))[None]
-    x = penalty.prox(s, lam)
-    h *= (x / np.maximum(s, lam))[0, :, None]
-    np.matmul(_t(high[None])[0], h, out=a)
-    value, envelope = _sums(s, x, lam, penalty)
-    ranks = (x > 0).sum(axis=1)
-    if len(low):
-        more = _screened(rest[None], lam, penalty)
-        a += _t(low[None])[0] @ rest
-        value, envelope, ranks = value + more[0], envelope + more[1], ranks + more[2]
-    return value, envelope, ranks
-
-
-def _shrink_svd(a: np.ndarray, lam: float, penalty: Penalty) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    u, s, vh = np.linalg.svd(a, full_matrices=False)
-    x = penalty.prox(s, lam)
-    a[...] = (u * x[:, None, :]) @ vh
+    c *= (x[:, first:] / np.maximum(s[:, first:], lam))[:, :, None]
+    np.matmul(_t(b), c, out=a)
     return *_sums(s, x, lam, penalty), (x > 0).sum(axis=1)
 
 

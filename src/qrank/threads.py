@@ -44,6 +44,10 @@ class Workspace:
             buffer = self._buffers[name] = np.empty(size, dtype)
         return buffer[:size].reshape(shape)
 
+    def lend(self, name: str, array: np.ndarray) -> None:
+        """Use a C-contiguous array that is not needed any more for what is called so from now on."""
+        self._buffers[name] = flat(array)
+
 
 _local = threading.local()
 

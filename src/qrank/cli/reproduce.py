@@ -14,7 +14,8 @@ from rich.console import Console
 from ..errors import InputError, nearest
 from ..experiments import PLANS, Size, Store, run, write
 from ..experiments.cells import Cell
-from ..experiments.grid import seconds_left
+from ..experiments.grid import adopt, seconds_left
+from ..experiments.page import Shelf
 from ..experiments.spectra import data_sets, measure
 from .words import ABORTED, guarded, human, leave
 
@@ -88,7 +89,8 @@ def reproduce(
     """Run the experiments of the paper and set the numbers beside the paper's own.
 
     Every finished cell is saved at once: the same command, started again, goes on where it was stopped. The page has the
-    tables and figures; a CSV file for each experiment has every cell with settings, versions, seed and data hash.
+    tables and figures; a CSV file for each experiment has every cell with settings, versions, seed and data hash. Cells
+    that are in those files already, and whose settings are still the same, are not run again, but for pictures and curves.
 
     Example: qrank reproduce cifar --data data --quick
     """
@@ -103,6 +105,11 @@ def reproduce(
     output = output / size if size is not Size.STANDARD else output
     out = Console(quiet=quiet, highlight=False, soft_wrap=True)
     watch = Watch(out, Console(stderr=True, quiet=quiet), jobs)
+    page = page or output / "index.md"
+    store = Store(output / "cells")
+    known = sum(adopt(store, PLANS[name].cells(size), Shelf(page).table(name)) for name in chosen)
+    if known:
+        out.print(f"{known} cells are taken from the tables beside {page}", markup=False)
     if not show:
         try:
             with watch.status:
@@ -110,11 +117,11 @@ def reproduce(
                     for data_set in data_sets(name, size):
                         measure(data_set, output, folder)
                 plan = [cell for name in chosen for cell in PLANS[name].cells(size)]
-                run(plan, Store(output / "cells"), folder, jobs=jobs, watcher=watch)
+                run(plan, store, folder, jobs=jobs, watcher=watch)
         except KeyboardInterrupt:
             kept = len(watch.done)
             raise leave(
                 f"stopped; {kept} finished cells are kept: the same command goes on from there", ABORTED
             ) from None
-    paths = write(chosen, size, output, page or output / "index.md")
+    paths = write(chosen, size, output, page)
     out.print(f"wrote {paths[-1]}", markup=False)

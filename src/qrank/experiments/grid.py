@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import multiprocessing
 import os
 import queue
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from dataclasses import asdict
 from pathlib import Path
@@ -204,14 +205,50 @@ def seconds_left(todo: Sequence[Cell], finished: Sequence[tuple[Cell, float]], j
     return total / jobs
 
 
+def adopt(store: Store, plan: Iterable[Cell], path: Path) -> int:
+    """Put the rows of a CSV file that `rows` made into the store, where it lacks them; return how many.
+
+    So a page grows on any machine. Pictures and curves are not in the file: cells that need them are run again.
+    """
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            kept = {_row_key(row): row for row in csv.DictReader(file)}
+    except (OSError, ValueError, KeyError, csv.Error):
+        return 0
+    added = 0
+    for cell in dict.fromkeys(cell.plain for cell in plan):
+        row = kept.get(_row_key(_flat(cell)))
+        if row is None or store.load(cell) is not None:
+            continue
+        number = {"seconds": float(row["seconds"]), "seconds_in_all": float(row["seconds"]), "steps": int(row["steps"])}
+        missing = float(row["psnr_missing"]) if row["psnr_missing"] else None
+        quality = {"psnr": float(row["psnr"]), "psnr_missing": missing, "curve": None, "stamps": None}
+        said = {name: row[name] for name in ("status", "settings")} | {"seed": int(row["seed"])}
+        where = {"fingerprint": row["data_hash"], "threads": int(row["threads"])}
+        made = {"versions": {name: row[name] for name in cells.versions()}}
+        shape = [int(n) for n in row["shape"].split("x")]
+        whole = {"cell": asdict(cell), "shape": shape, **number, **quality, **said, **where, **made}
+        store.save(cell, cells.Outcome(whole, {}))
+        added += store.load(cell) is not None
+    return added
+
+
+def _flat(cell: Cell) -> dict[str, Any]:
+    return {"data": cell.data, "method": cell.label, "p": cell.p, "draw": cell.draw, "r": cell.r}
+
+
+def _row_key(row: Mapping[str, Any]) -> tuple[str, str, float, int, str]:
+    return row["data"], row["method"], float(row["p"]), int(row["draw"]), str(row["r"] or "")
+
+
 def rows(store: Store, plan: Iterable[Cell]) -> list[dict[str, Any]]:
     """Return the finished cells of a plan as flat rows, for a CSV file."""
     found = []
-    for cell in dict.fromkeys(plan):
+    for cell in dict.fromkeys(cell.plain for cell in plan):
         numbers = store.load(cell)
         if numbers is not None:
-            flat = {"data": cell.data, "shape": "x".join(str(n) for n in numbers["shape"]), "method": cell.label}
-            flat |= {name: value for name, value in asdict(cell).items() if name in ("p", "draw", "r")}
+            flat = _flat(cell)
+            flat = {"data": flat.pop("data"), "shape": "x".join(str(n) for n in numbers["shape"]), **flat}
             flat |= {n: numbers[n] for n in ("psnr", "psnr_missing", "seconds", "steps", "status", "settings", "seed")}
             flat |= {"data_hash": numbers["fingerprint"], "threads": numbers["threads"], **numbers["versions"]}
             found.append(flat)

@@ -38,6 +38,10 @@ class Shelf:
         """Return the path of a figure."""
         return self.folder / f"{name}.png"
 
+    def table(self, name: str) -> Path:
+        """Return the path of an experiment's CSV file."""
+        return self.folder / f"{name}.csv"
+
     def link(self, path: Path | None, text: str) -> list[str]:
         """Return the Markdown that shows a figure, or nothing where there is none."""
         return [] if path is None else [f"![{text}]({os.path.relpath(path, self.page.parent)})"]
@@ -60,7 +64,7 @@ def write(names: Sequence[str], size: Size, out: Path, page: Path) -> list[Path]
             writer = csv.DictWriter(text, list(found[0]), lineterminator="\n")
             writer.writeheader()
             writer.writerows(found)
-            path = shelf.folder / f"{name}.csv"
+            path = shelf.table(name)
             written.append(_put(path, text.getvalue()))
             lines += [_made(found) + f" [All cells]({os.path.relpath(path, page.parent)}).", ""]
     written.append(_put(page, "\n".join(lines).rstrip("\n") + "\n"))

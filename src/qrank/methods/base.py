@@ -50,10 +50,6 @@ class Method:
         """Return X, of the size of the problem's y."""
         raise AssertionError(f"{self.name} defines no answer")
 
-    def restored(self, state: Any) -> Any:
-        """Return the state that a step was given and then failed, with the answer that it had."""
-        return state
-
     def learned(self, problem: Problem, state: Any) -> Transform | None:
         """Return the transform that the run ended with, for methods that have one; no step comes after it."""
         return None

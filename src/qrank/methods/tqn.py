@@ -25,7 +25,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..admm import Omega, advance
+from ..admm import Omega, advance, pace
 from ..errors import InputError
 from ..learn import Keep, Learned, Learner, ManifoldDescent, MaximalVariance
 from ..penalties import Nuclear, Penalty, penalty_named
@@ -53,11 +53,12 @@ class State(NamedTuple):
     """What a step hands to the next."""
 
     k: int
-    t: np.ndarray  # (n3, n1, n2)
-    x: np.ndarray  # (n3, n1, n2); overwritten by the next step
+    t: np.ndarray  # (n3, n1, n2); off Omega it is X
     x_known: np.ndarray | None  # (omega.size,) X on Omega, for the paper's stopping rule only
     mu: float
     # never changes in a run
+    rho: float
+    y: np.ndarray  # (n3, n1, n2)
     omega: Omega
     learner: Learner
     work: Workspace
@@ -73,7 +74,7 @@ class TQN(Method):
     about: ClassVar[str] = "Q-nuclear norm with a transform that you give (q: n3 x r, orthonormal columns)"
     shares_out: ClassVar[bool] = True
 
-    rho: float | None = None  # None: 1.2, but 1.1 for a non-convex penalty, whose answer depends on a slower path
+    rho: float | None = None  # None: `admm.pace`, from the share that is known, but 1.1 for a non-convex penalty
     mu0: float | None = None  # None: from the data
     mu_max: float | None = None  # None: mu grows as long as the run lasts
     penalty: str | Penalty = "nuclear"
@@ -83,9 +84,10 @@ class TQN(Method):
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "penalty", penalty_named(self.penalty))
-        if self.rho is None:
-            object.__setattr__(self, "rho", 1.2 if isinstance(self.penalty, Nuclear) else 1.1)
-        check_number("rho", self.rho, at_least=1)
+        if self.rho is None and not isinstance(self.penalty, Nuclear):
+            object.__setattr__(self, "rho", 1.1)  # the answer depends on a slow path
+        if self.rho is not None:
+            check_number("rho", self.rho, at_least=1)
         if self.mu_max is not None:
             check_number("mu_max", self.mu_max, above=0)
         if self.mu0 is not None:
@@ -129,16 +131,15 @@ class TQN(Method):
             mu = self.mu0 * problem.scale
         else:
             mu = 1 / (START * (spectral_norm(learner.first(t)) or 1.0))
-        # The last X is not needed any more when the next G is made, so both can be the same memory.
-        x, omega = work.array("g", t.shape, t.dtype), Omega(problem.observed)
-        x[...] = 0
-        return State(0, t, x, np.zeros(omega.size, t.dtype) if self.absolute else None, mu, omega, learner, work, None)
+        omega = Omega(problem.observed)
+        x_known = np.zeros(omega.size, t.dtype) if self.absolute else None
+        rho = self.rho or pace(problem.observed.reshape(t.shape))
+        return State(0, t, x_known, mu, rho, problem.stack, omega, learner, work, None)
 
     def step(self, problem: Problem, state: State) -> tuple[State, Step]:
         """Run one iteration of Algorithm 2."""
-        k, t, mu, rho, penalty = state.k + 1, state.t, state.mu, self.rho, self.penalty
-        assert rho is not None  # __post_init__ has settled both
-        assert not isinstance(penalty, str)
+        k, t, mu, rho, penalty = state.k + 1, state.t, state.mu, state.rho, self.penalty
+        assert not isinstance(penalty, str)  # __post_init__ has settled it
         lam = 1 / mu
         if state.learned is None or self.updates(k):  # (26) Q-update
             learned = state.learner(t, state.learned, lam, penalty, state.work)
@@ -146,9 +147,11 @@ class TQN(Method):
             learned = Keep(state.learned.transform)(t, None, lam, penalty, state.work)
         g, transform = learned.g, learned.transform
         shrunk = learned.shrunk or shrink(g, lam, penalty, transform.weights)  # (27) X-update, Algorithm 3
-        x = transform.backward(g, out=state.x)
+        x = transform.backward(g, out=state.work.array("g", t.shape, t.dtype))
         mu_next = rho * mu if self.mu_max is None else min(rho * mu, self.mu_max * problem.scale)  # (30) mu-update
-        residuals = advance(t, x, problem.stack, state.omega, mu / mu_next, state.x_known)  # (28) E-, (29) Z-update
+        # (28) E-, (29) Z-update: X becomes the next T, and the last T the place for the next G.
+        residuals = advance(t, x, state.y, state.omega, mu / mu_next, state.x_known)
+        state.work.lend("g", t)
 
         if self.absolute:
             primal, change = residuals.primal_max * problem.scale, residuals.change_max * problem.scale
@@ -165,16 +168,14 @@ class TQN(Method):
             slices=_weighted(shrunk.ranks > 0, transform.weights),
             learning=learned.values,
         )
-        return state._replace(k=k, x=x, mu=mu_next, learned=learned._replace(g=g[:0])), step
+        return state._replace(k=k, t=x, mu=mu_next, learned=learned._replace(g=g[:0])), step
 
     def answer(self, state: State) -> np.ndarray:
-        """Return X."""
-        return state.x
-
-    def restored(self, state: State) -> State:
-        """Return the state after a failed step, which may have overwritten X: off Omega T is X, on it X comes from Y."""
-        state.x[...] = state.t
-        return state
+        """Return X, in memory that the next step overwrites; on Omega it is Y where X itself is not kept."""
+        x = state.work.array("g", state.t.shape, state.t.dtype)
+        x[...] = state.t
+        state.omega.put(x, state.y if state.x_known is None else state.x_known)
+        return x
 
     def learned(self, problem: Problem, state: State) -> Transform | None:
         """Return the transform of the last step."""
@@ -222,7 +223,7 @@ class VMTQN(Learning):
 
         T, which has done its duty, may be overwritten.
         """
-        return Matrix(principal(state.x, check_r(self.r, problem.layout), state.t, state.work))
+        return Matrix(principal(self.answer(state), check_r(self.r, problem.layout), state.t, state.work))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
