@@ -92,20 +92,21 @@ def profile(spec: Spec) -> Spec:
     ledger.workers = threads.count()
     method = METHODS[spec["method"]].configured(spec.get("preset"))
     problem = Problem.of(data.y, data.observed, (1, 2))
-    start = time.perf_counter()
-    state = method.init(problem, np.random.default_rng(0))
-    beginning, total, curve = time.perf_counter() - start, 0.0, []
-    ledger.clear()
-    for _ in range(method.max_steps):
+    with threads.own_threads():  # as `solve` does
         start = time.perf_counter()
-        state, told = method.step(problem, state)
-        total += time.perf_counter() - start
-        curve.append(data.psnr(method.answer(state).reshape(data.y.shape), problem.scale))
-        if max(told.primal, told.change) <= method.tolerance(problem.y.dtype):
-            break
-    rows = ledger.rows()
-    start = time.perf_counter()
-    method.learned(problem, state)
+        state = method.init(problem, np.random.default_rng(0))
+        beginning, total, curve = time.perf_counter() - start, 0.0, []
+        ledger.clear()
+        for _ in range(method.max_steps):
+            start = time.perf_counter()
+            state, told = method.step(problem, state)
+            total += time.perf_counter() - start
+            curve.append(data.psnr(method.answer(state).reshape(data.y.shape), problem.scale))
+            if max(told.primal, told.change) <= method.tolerance(problem.y.dtype):
+                break
+        rows = ledger.rows()
+        start = time.perf_counter()
+        method.learned(problem, state)
     return described(data) | {
         "curve": curve,
         "seconds": total,

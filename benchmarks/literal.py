@@ -162,7 +162,7 @@ def resume(problem: Any, state: Any) -> State:
     E = np.where(problem.observed.reshape(T.shape), 0.0, Y - T) * problem.scale
     Z = np.where(problem.observed.reshape(T.shape), T - Y, 0.0) * (problem.scale * mu)
     X = T * problem.scale
-    state.omega.put(X, state.x_known * problem.scale)
+    X[state.observed] = np.concatenate(state.x_known) * problem.scale
     learned = state.learned
     if learned is None or learned.tau is None:  # nothing of the last Q is needed
         return State(X, E, Z, mu)

@@ -6,8 +6,8 @@ With T = Y - E + Z/mu the argument of the prox and X its result,
 * on Omega:   E = 0 and Z_k = Z_{k-1} + mu (Y - X) = mu (T - X), so the next T is Y + (mu / mu') (T - X).
 
 So T and Y are the whole state: E, Z and the previous X need no arrays of their own. One pass in pieces sums up the residuals
-and makes of X the next T, in place: off Omega there is nothing to do but to compare, and what is on Omega is picked out of
-the piece, so that the arithmetic there costs only its share.
+and makes of X the next T, in place. Omega is there as a factor, 1 on it and 0 off it: picking out what is known would take
+longer than to compute on all.
 """
 
 from __future__ import annotations
@@ -19,54 +19,8 @@ import numpy as np
 
 from . import threads
 
-PIECE = 1 << 16  # entries in a piece: their positions fit two bytes
+PIECE = 1 << 17  # entries in a piece: a few arrays fit the third-level cache, and calls of NumPy are few
 SLOWEST, FASTEST = 1.08, 1.2  # the least and the largest rho: some 160 and 80 steps
-
-
-class Omega:
-    """The positions of the known entries of an array, piece by piece.
-
-    >>> omega = Omega(np.array([[True, False], [False, True]]))
-    >>> omega.size, omega.at(0)
-    (2, array([0, 3]))
-    """
-
-    def __init__(self, observed: np.ndarray) -> None:
-        flat = threads.flat(observed)
-        found = [np.flatnonzero(flat[k : k + PIECE]).astype(np.uint16) for k in range(0, flat.size, PIECE)]
-        self.pieces = len(found)
-        self._starts = np.cumsum([0, *map(len, found)])
-        self._positions = np.concatenate(found)
-
-    @property
-    def size(self) -> int:
-        """The number of known entries."""
-        return len(self._positions)
-
-    def span(self, k: int) -> slice:
-        """Return where the known entries of piece k stand among all known ones."""
-        return slice(int(self._starts[k]), int(self._starts[k + 1]))
-
-    def at(self, k: int) -> np.ndarray:
-        """Return the positions of the known entries in piece k; the thread's next call overwrites them."""
-        few = self._positions[self.span(k)]
-        at = threads.scratch("positions", few.shape, np.dtype(np.intp))
-        at[...] = few
-        return at
-
-    def put(self, x: np.ndarray, values: np.ndarray) -> None:
-        """Set the known entries of an array to ``values``: those of an array of its shape, or (size,) only these.
-
-        >>> x = np.zeros((2, 2))
-        >>> Omega(np.eye(2, dtype=bool)).put(x, np.array([3.0, 4.0]))
-        >>> x
-        array([[3., 0.],
-               [0., 4.]])
-        """
-        flat, whole = threads.flat(x), values.shape == x.shape
-        for k in range(self.pieces):
-            at, s = self.at(k), slice(k * PIECE, (k + 1) * PIECE)
-            flat[s][at] = threads.flat(values)[s][at] if whole else values[self.span(k)]
 
 
 class Residuals(NamedTuple):
@@ -81,49 +35,60 @@ class Residuals(NamedTuple):
 
 
 def advance(
-    t: np.ndarray, x: np.ndarray, y: np.ndarray, omega: Omega, ratio: float, x_known: np.ndarray | None = None
+    t: np.ndarray, x: np.ndarray, y: np.ndarray, observed: np.ndarray, ratio: float, last: Known | None = None
 ) -> Residuals:
     """Turn X into the next T, in place; ``ratio`` is mu_{k-1} / mu_k. All arrays C-contiguous and of one shape.
 
-    ``x_known`` (omega.size,) holds X_{k-1} on Omega, where it is wanted, and is overwritten by X_k.
+    ``last`` holds X_{k-1} on Omega, where it is wanted, and is overwritten by X_k.
 
     >>> t, x, y = np.array([3.0, 1.0]), np.array([2.0, 0.5]), np.array([4.0, 0.0])
-    >>> advance(t, x, y, Omega(np.array([True, False])), 0.5).primal, x
+    >>> advance(t, x, y, np.array([True, False]), 0.5).primal, x
     (2.0, array([4.5, 0.5]))
     """
-    t1, x1, y1 = (threads.flat(a) for a in (t, x, y))
+    t1, x1, y1, observed1 = (threads.flat(a) for a in (t, x, y, observed))
 
     def piece(k: int) -> tuple[float, float, float, float, float]:
-        s, at = slice(k * PIECE, (k + 1) * PIECE), omega.at(k)
-        t, x = t1[s], x1[s]
-        moved = np.subtract(t, x, out=threads.scratch("moved", t.shape, t.dtype))  # off Omega: X_{k-1} - X_k
-        z, new, known = (_pick(a, at, name) for a, name in ((moved, "z"), (x, "new"), (y1[s], "known")))
-        gap = np.subtract(known, new, out=threads.scratch("gap", new.shape, new.dtype))
-        primal, dual = float(gap @ gap), float(z @ z)
-        change = max(0.0, float(moved @ moved) - dual)
+        s = slice(k * PIECE, (k + 1) * PIECE)
+        t, x, known = t1[s], x1[s], observed1[s]
+        omega = threads.scratch("omega", t.shape, t.dtype)
+        omega[...] = known
+        gap = np.subtract(y1[s], x, out=threads.scratch("gap", t.shape, t.dtype))
+        gap *= omega
+        z = np.subtract(t, x, out=threads.scratch("z", t.shape, t.dtype))  # off Omega: X_{k-1} - X_k
+        both = float(z @ z)
         primal_max = change_max = 0.0
-        if x_known is not None:
-            last = x_known[omega.span(k)]
-            moved[at] = last - new
-            primal_max, change_max = _max_abs(gap), _max_abs(moved)
-            last[...] = new
+        if last is not None:
+            primal_max = _max_abs(gap)
+            change_max = max(_max_abs(z[~known]), _max_abs(last[k] - x[known]))
+            last[k] = x[known]
+        z *= omega
+        dual = float(z @ z)
         z *= ratio
-        z += known
-        x[at] = z
-        return primal, change, dual, primal_max, change_max
+        z += gap
+        x += z
+        return float(gap @ gap), max(0.0, both - dual), dual, primal_max, change_max
 
     def work(s: slice) -> list[tuple[float, float, float, float, float]]:
         # One call for all pieces of a thread: handing them out one by one would take as long as the work.
         return [piece(k) for k in range(s.start, s.stop)]
 
-    sums = threads.each(work, omega.pieces, -(-omega.pieces // threads.count()))
+    pieces = -(-t1.size // PIECE)
+    sums = threads.each(work, pieces, -(-pieces // threads.count()))
     primal, change, dual, primal_max, change_max = zip(*(one for found in sums for one in found), strict=True)
     return Residuals(_root(primal), _root(change), _root(dual), max(primal_max), max(change_max))
 
 
-def _pick(a: np.ndarray, at: np.ndarray, name: str) -> np.ndarray:
-    """Return a[at] in scratch."""
-    return a.take(at, out=threads.scratch(name, at.shape, a.dtype), mode="clip")
+Known = list[np.ndarray]  # the known entries of an array, piece by piece
+
+
+def known_entries(x: np.ndarray, observed: np.ndarray) -> Known:
+    """Return the known entries of an array.
+
+    >>> known_entries(np.array([1.0, 2.0]), np.array([False, True]))
+    [array([2.])]
+    """
+    pieces = (slice(start, start + PIECE) for start in range(0, x.size, PIECE))
+    return [threads.flat(x)[s][threads.flat(observed)[s]] for s in pieces]
 
 
 def _root(squares: tuple[float, ...]) -> float:

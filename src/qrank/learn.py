@@ -26,6 +26,7 @@ class Learned(NamedTuple):
     shrunk: Shrunk | None = None
     values: tuple[float, ...] = ()  # the learner's objective at its start and after every accepted step
     tau: float | None = None  # the last accepted step size
+    energies: np.ndarray | None = None  # squared norms of the slices of g, where they are known
 
 
 class Learner(Protocol):
@@ -128,12 +129,12 @@ class MaximalVariance:
         g = work.array("g", (k, n1, n2), t.dtype)
         if not wide:  # T_(3)^T T_(3) = Q diag(s^2) Q^T
             transform = Matrix(rows.T)
-            return Learned(transform, transform.forward(t, out=g))
+            return Learned(transform, transform.forward(t, out=g), energies=s * s if sure else None)
         # T_(3) T_(3)^T = U diag(s^2) U^T: T x_3 Q = U diag(s) needs no product.
         if not sure and (drowned := s < gram_safe(t.dtype) * s[0]).any():
             s[drowned] = norms(flat, rows[drowned].T)
         np.multiply(rows, s[:, None], out=g.reshape(k, n1 * n2))
-        return Learned(Principal(flat, gram, s, apart=2 * k <= n1 * n2), g)
+        return Learned(Principal(flat, gram, s, apart=2 * k <= n1 * n2), g, energies=s * s)
 
     def first(self, t: np.ndarray) -> np.ndarray:
         """Return T under its own principal directions."""

@@ -67,11 +67,18 @@ def _energies(a: np.ndarray) -> np.ndarray:
     return np.einsum("ij,ij->i", flat, flat)
 
 
-def shrink(g: np.ndarray, lam: float, penalty: Penalty, weights: np.ndarray | None = None) -> Shrunk:
+def shrink(
+    g: np.ndarray,
+    lam: float,
+    penalty: Penalty,
+    weights: np.ndarray | None = None,
+    energies: np.ndarray | None = None,
+) -> Shrunk:
     """Replace every slice U S V^T of the stack g (r, n1, n2) by U prox(S) V^T, in place.
 
     ``weights`` (r,) says how many slices each one stands for (the conjugate pairs of a real Fourier transform). In a real
-    stack, 0 says that a slice is the imaginary part of the one before.
+    stack, 0 says that a slice is the imaginary part of the one before. ``energies`` (r,) are the squared norms of the slices,
+    where they are known.
 
     >>> from qrank.penalties import Nuclear
     >>> g = np.diag([3.0, 1.0])[None]
@@ -87,7 +94,7 @@ def shrink(g: np.ndarray, lam: float, penalty: Penalty, weights: np.ndarray | No
 
     def work(chosen: np.ndarray, split: bool) -> tuple[float, float]:
         part: Any
-        if split and len(chosen) == 1 and (found := _shrink_parts(g[chosen[0]], g[chosen[0] + 1], lam, penalty)):
+        if split and len(chosen) == 1 and (found := _shrink_parts(g[chosen[0] : chosen[0] + 2], lam, penalty)):
             value, envelope, ranks[chosen] = found
             return float(weights[chosen[0]] * value), float(weights[chosen[0]] * envelope)
         if split:
@@ -97,7 +104,9 @@ def shrink(g: np.ndarray, lam: float, penalty: Penalty, weights: np.ndarray | No
             part = g[chosen[0] : chosen[-1] + 1]
         else:
             part = g[chosen]
-        value, envelope, ranks[chosen] = _screened(part, lam, penalty)
+        value, envelope, ranks[chosen] = _screened(
+            part, lam, penalty, _energies(part) if energies is None else energies[chosen]
+        )
         if split:
             g[chosen], g[chosen + 1] = part.real, part.imag
         elif not whole:
@@ -138,9 +147,10 @@ def _nuclear_norms(g: np.ndarray, weights: np.ndarray) -> np.ndarray:
     return norms
 
 
-def _screened(a: np.ndarray, lam: float, penalty: Penalty) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _screened(
+    a: np.ndarray, lam: float, penalty: Penalty, energy: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Shrink a few slices in place, those that vanish as a whole without a decomposition."""
-    energy = _energies(a)  # brings the slices into the cache, too
     live = energy > lam * lam
     if live.all():
         return _shrink_part(a if a.shape[1] <= a.shape[2] else a.swapaxes(1, 2), lam, penalty)
@@ -149,7 +159,7 @@ def _screened(a: np.ndarray, lam: float, penalty: Penalty) -> tuple[np.ndarray, 
     value, envelope, ranks = np.zeros(len(a)), energy / (2 * lam), np.zeros(len(a), dtype=int)
     if live.any():
         part = a[live]
-        value[live], envelope[live], ranks[live] = _screened(part, lam, penalty)
+        value[live], envelope[live], ranks[live] = _screened(part, lam, penalty, energy[live])
         a[live] = part
     return value, envelope, ranks
 
@@ -174,10 +184,15 @@ def _shrink_large(a: np.ndarray, lam: float, penalty: Penalty) -> tuple[np.ndarr
     energy = np.trace(gram, dtype=float)
     sure = told(energy, lam, a.dtype)
     w, b = dense.eigh_above(gram, lam * lam if sure else -np.inf)
-    c = np.matmul(b, a, out=threads.scratch("coefficients", (len(w), n2), a.dtype))
-    s = np.sqrt(w) if sure else _lengths(c)
+    s = np.sqrt(np.maximum(w, 0))
     x = penalty.prox(s, lam)
-    c *= (x / np.maximum(s, lam))[:, None]
+    if sure:  # half of the factor on either side, where the matrix is smaller
+        b *= np.sqrt(x / np.maximum(s, lam))[:, None]
+    c = np.matmul(b, a, out=threads.scratch("coefficients", (len(w), n2), a.dtype))
+    if not sure:
+        s = _lengths(c)
+        x = penalty.prox(s, lam)
+        c *= (x / np.maximum(s, lam))[:, None]
     np.matmul(b.T, c, out=a)
     value, envelope = _sums(s[None], x[None], lam, penalty)
     # Where s <= lam every penalty's envelope is s^2 / (2 lam), which is at most lam / 2.
@@ -200,44 +215,51 @@ def _lengths(c: Any) -> np.ndarray:
     return np.sqrt(square + np.einsum("...ij,...ij->...i", c.imag, c.imag) if np.iscomplexobj(c) else square)
 
 
-def _shrink_parts(re: np.ndarray, im: np.ndarray, lam: float, penalty: Penalty) -> tuple[float, float, int] | None:
-    """Shrink one complex slice given by its parts (n1, n2), in place; None if it is small.
+def _shrink_parts(pair: np.ndarray, lam: float, penalty: Penalty) -> tuple[float, float, int] | None:
+    """Shrink one complex slice given by its parts (2, n1, n2), in place; None if it is small.
 
-    The products of complex matrices are made of those of their parts, so that the slice need not be copied together.
+    A complex matrix B1 + i B2 acts on parts that stand one above the other as [[B1, -B2], [B2, B1]] does, so that all
+    products are real ones, and the slice need not be copied together.
     """
-    if min(re.shape) < LARGE:
+    if min(pair.shape[1:]) < LARGE:
         return None
-    energy = float(np.vdot(re, re)) + float(np.vdot(im, im))
+    energy = float(_energies(pair).sum(dtype=float))
     if energy <= lam * lam:
-        re[...], im[...] = 0, 0
+        pair[...] = 0
         return 0.0, energy / (2 * lam), 0
-    if re.shape[0] > re.shape[1]:
-        re, im = re.T, im.T
-    n1, n2 = re.shape
-    gram: Any = threads.scratch("gram", (1, n1, n1), np.result_type(re, np.complex64))
-    cross = np.matmul(im, re.T, out=threads.scratch("cross", (n1, n1), re.dtype))
-    np.subtract(cross, cross.T, out=gram[0].imag)
-    np.add(np.matmul(re, re.T, out=cross), im @ im.T, out=gram[0].real)
+    wide = pair.shape[1] <= pair.shape[2]
+    if wide:
+        a = pair.reshape(-1, pair.shape[2])
+    else:
+        a = threads.scratch("slices", (2 * pair.shape[2], pair.shape[1]), pair.dtype)
+        a.reshape(2, pair.shape[2], pair.shape[1])[...] = pair.swapaxes(1, 2)
+    n1, n2 = len(a) // 2, a.shape[1]
+    gram: Any = threads.scratch("gram", (1, n1, n1), np.result_type(a, np.complex64))
+    blocks = threads.scratch("blocks", (2 * n1, 2 * n1), a.dtype)
+    dense.add_gram(a, blocks, first=True)  # its upper triangle, which is what LAPACK reads of the Gram matrix, too
+    np.add(blocks[:n1, :n1], blocks[n1:, n1:], out=gram[0].real)
+    np.subtract(blocks[:n1, n1:].T, blocks[:n1, n1:], out=gram[0].imag)
     sure = told(energy, lam, gram.dtype)
     w, b = lapack.eigh(gram, above=lam * lam if sure else -np.inf)
     k = b.shape[1]
-    parts = threads.scratch("parts", (2 * k, n1), re.dtype)  # B = B1 + i B2, one above the other
-    parts[:k], parts[k:] = b[0].real, b[0].imag
-    c, d = (threads.scratch(name, (2 * k, n2), re.dtype) for name in ("coefficients", "more coefficients"))
-    np.matmul(parts, re, out=c)
-    np.matmul(parts, im, out=d)
-    c[:k] -= d[k:]  # the real part of B G
-    d[:k] += c[k:]  # the imaginary part
-    s = np.sqrt(np.maximum(w[0], 0) if sure else np.square(_lengths(c[:k])) + np.square(_lengths(d[:k])))
+    s = np.sqrt(np.maximum(w[0], 0))
     x = penalty.prox(s, lam)
     x[: n1 - k] = 0
-    scale = (x[n1 - k :] / np.maximum(s[n1 - k :], lam))[:, None]
-    c[:k] *= scale
-    np.multiply(d[:k], scale, out=c[k:])
-    np.matmul(parts.T, c, out=re)  # B^H = B1^T - i B2^T
-    d[:k] = c[k:]
-    np.negative(c[:k], out=d[k:])
-    np.matmul(parts.T, d, out=im)
+    if sure:
+        b *= np.sqrt(x[n1 - k :] / np.maximum(s[n1 - k :], lam))[:, None]
+    m = threads.scratch("parts", (2, k, 2, n1), a.dtype)
+    m[0, :, 0] = m[1, :, 1] = b[0].real
+    m[1, :, 0] = b[0].imag
+    np.negative(m[1, :, 0], out=m[0, :, 1])
+    turn = m.reshape(2 * k, 2 * n1)
+    c = np.matmul(turn, a, out=threads.scratch("coefficients", (2 * k, n2), a.dtype))
+    if not sure:
+        s = np.hypot(_lengths(c[:k]), _lengths(c[k:]))
+        x = penalty.prox(s, lam)
+        c.reshape(2, k, n2)[...] *= (x / np.maximum(s, lam))[:, None]
+    np.matmul(turn.T, c, out=a)
+    if not wide:
+        pair[...] = a.reshape(2, pair.shape[2], pair.shape[1]).swapaxes(1, 2)
     value, envelope = _sums(s[None], x[None], lam, penalty)
     return float(value[0]), float(envelope[0]), int((x > 0).sum())
 

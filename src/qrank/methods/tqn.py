@@ -25,7 +25,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..admm import Omega, advance, pace
+from ..admm import Known, advance, known_entries, pace
 from ..errors import InputError
 from ..learn import Keep, Learned, Learner, ManifoldDescent, MaximalVariance
 from ..penalties import Nuclear, Penalty, penalty_named
@@ -54,12 +54,12 @@ class State(NamedTuple):
 
     k: int
     t: np.ndarray  # (n3, n1, n2); off Omega it is X
-    x_known: np.ndarray | None  # (omega.size,) X on Omega, for the paper's stopping rule only
+    x_known: Known | None  # X on Omega, for the paper's stopping rule only
     mu: float
     # never changes in a run
     rho: float
     y: np.ndarray  # (n3, n1, n2)
-    omega: Omega
+    observed: np.ndarray  # (n3, n1, n2) bool: Omega
     learner: Learner
     work: Workspace
     # changes with Q
@@ -131,10 +131,9 @@ class TQN(Method):
             mu = self.mu0 * problem.scale
         else:
             mu = 1 / (START * (spectral_norm(learner.first(t)) or 1.0))
-        omega = Omega(problem.observed)
-        x_known = np.zeros(omega.size, t.dtype) if self.absolute else None
-        rho = self.rho or pace(problem.observed.reshape(t.shape))
-        return State(0, t, x_known, mu, rho, problem.stack, omega, learner, work, None)
+        observed = problem.observed.reshape(t.shape)
+        x_known = known_entries(np.zeros_like(t), observed) if self.absolute else None
+        return State(0, t, x_known, mu, self.rho or pace(observed), problem.stack, observed, learner, work, None)
 
     def step(self, problem: Problem, state: State) -> tuple[State, Step]:
         """Run one iteration of Algorithm 2."""
@@ -146,11 +145,13 @@ class TQN(Method):
         else:
             learned = Keep(state.learned.transform)(t, None, lam, penalty, state.work)
         g, transform = learned.g, learned.transform
-        shrunk = learned.shrunk or shrink(g, lam, penalty, transform.weights)  # (27) X-update, Algorithm 3
+        shrunk = learned.shrunk or shrink(
+            g, lam, penalty, transform.weights, learned.energies
+        )  # (27) X-update, Algorithm 3
         x = transform.backward(g, out=state.work.array("g", t.shape, t.dtype))
         mu_next = rho * mu if self.mu_max is None else min(rho * mu, self.mu_max * problem.scale)  # (30) mu-update
         # (28) E-, (29) Z-update: X becomes the next T, and the last T the place for the next G.
-        residuals = advance(t, x, state.y, state.omega, mu / mu_next, state.x_known)
+        residuals = advance(t, x, state.y, state.observed, mu / mu_next, state.x_known)
         state.work.lend("g", t)
 
         if self.absolute:
@@ -174,7 +175,10 @@ class TQN(Method):
         """Return X, in memory that the next step overwrites; on Omega it is Y where X itself is not kept."""
         x = state.work.array("g", state.t.shape, state.t.dtype)
         x[...] = state.t
-        state.omega.put(x, state.y if state.x_known is None else state.x_known)
+        if state.x_known is None:
+            np.copyto(x, state.y, where=state.observed)
+        else:
+            x[state.observed] = np.concatenate(state.x_known)
         return x
 
     def learned(self, problem: Problem, state: State) -> Transform | None:
