@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from qrank.errors import FileError, InputError
 from qrank.experiments import PLANS, Size, Store, page, plans, sources, spectra, tables
 from qrank.experiments import run as run_grid
 from qrank.experiments.cells import Cell, observed, run
+from qrank.experiments.grid import adopt, rows
 
 runner = CliRunner()
 
@@ -198,6 +200,26 @@ def test_other_settings_and_broken_files_are_run_again(tmp_path):
     assert store.load(cell) is None
     run_grid([cell], store, None, watcher=Silent())
     assert store.load(cell) is not None
+
+
+def test_cells_are_taken_up_from_a_csv_file(tmp_path):
+    """What is in the file, with today's settings, is not run again; pictures are not in it, so those are."""
+    store, cell = Store(tmp_path / "one"), SMALL[0]
+    run_grid(SMALL[:2], store, None, watcher=Silent())
+    table = tmp_path / "cells.csv"
+    found = rows(store, SMALL)
+    with table.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(found[0]))
+        writer.writeheader()
+        writer.writerows([found[0], {**found[1], "settings": "vmtqn(rho=9)"}])
+    other = Store(tmp_path / "two")
+    assert adopt(other, SMALL, table) == 1
+    assert rows(other, SMALL) == found[:1]
+    assert other.load(replace(cell, pictures=True)) is None
+    assert adopt(other, SMALL, table) == 0
+    assert adopt(other, SMALL, tmp_path / "none.csv") == 0
+    table.write_text("not,a\ntable,of cells\n")
+    assert adopt(Store(tmp_path / "three"), SMALL, table) == 0
 
 
 def test_other_data_are_run_again(tmp_path, monkeypatch):

@@ -12,7 +12,7 @@ import numpy as np
 
 from . import stiefel, threads
 from .penalties import Penalty
-from .principal import eigh, norms, principal, under_principal
+from .principal import SMALL, double_gram, eigh, norms, principal, under_principal
 from .spectral import Shrunk, gram_safe, shrink, told
 from .threads import Workspace
 from .transforms import Matrix, Transform
@@ -123,7 +123,12 @@ class MaximalVariance:
         gram = work.array("gram", (short, short), t.dtype)
         threads.gram(flat.T if wide else flat, gram, space)
         sure = told(float(np.trace(gram)), lam, t.dtype)
-        s, rows = eigh(gram, lam * lam if sure else -np.inf, space)
+        if not sure and short < SMALL and t.dtype.itemsize < 8:  # double costs nothing here
+            s, exact = eigh(double_gram(flat.T if wide else flat), lam * lam)
+            s, rows = s.astype(t.dtype), gram[: len(exact)]
+            rows[...] = exact
+        else:
+            s, rows = eigh(gram, lam * lam if sure else -np.inf, space)
         k = min(self.r, len(rows))
         s, rows = s[:k], rows[:k]
         g = work.array("g", (k, n1, n2), t.dtype)

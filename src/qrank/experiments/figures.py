@@ -67,13 +67,20 @@ def curves(store: Store, plan: Sequence[Cell], sets: dict[str, str], path: Path)
 
 
 def pictures(store: Store, plan: Sequence[Cell], data: str, path: Path, tall: bool = False) -> Path | None:
-    """Draw two slices of the truth, of what is seen, and of every answer."""
+    """Draw two slices of the truth, of what is seen, and of every answer.
+
+    A figure that is there stays as long as the slices of a finished cell are missing (see `grid.adopt`).
+    """
     panels: dict[str, np.ndarray] = {}
     join = np.hstack if tall else np.vstack
     for cell in plan:
-        kept = store.pictures(cell) if cell.data == data and cell.pictures else None
-        numbers = store.load(cell)
-        if kept is None or numbers is None:
+        numbers = store.load(cell.plain) if cell.data == data and cell.pictures else None
+        if numbers is None:
+            continue
+        kept = store.pictures(cell)
+        if kept is None and path.exists():
+            return path
+        if kept is None:
             continue
         some = [1, 3] if tall else [0, 2]
         if not panels:
@@ -127,12 +134,14 @@ def squares(store: Store, grid: Square, panels: Mapping[str, Sequence[Cell]], pa
 
 
 def times(store: Store, plan: Sequence[Cell], path: Path) -> Path | None:
-    """Draw the time of an iteration of each method, and PSNR against time."""
+    """Draw the time of an iteration of each method, and PSNR against time; like `pictures`, it needs all curves."""
     runs = {}
     for cell in plan:
-        numbers = store.load(cell) if cell.curve else None
+        numbers = store.load(cell.plain) if cell.curve else None
         if numbers is not None and numbers.get("curve"):
             runs[cell.label] = numbers
+        elif numbers is not None and path.exists():
+            return path
     if not runs:
         return None
     figure = _figure(11, 4)
@@ -181,10 +190,10 @@ def influence_of_r(store: Store, plan: Sequence[Cell], size: Size, out: Path, pa
             numbers = store.load(cell)
             if numbers is not None:
                 runs[int(cell.label.rsplit(" ", 1)[1])] = numbers
-    tnn = next((store.load(c) for c in plan if c.data == data and c.method == "tnn"), None)
+    tnn = next((store.load(c.plain) for c in plan if c.data == data and c.method == "tnn"), None)
     found = spectra.load(data, out)
     if len(runs) < 2 or tnn is None or found is None:
-        return None
+        return path if path.exists() and found is None else None
     figure = _figure(11, 3.6)
     first, second, third = figure.subplots(1, 3)
     ranks = [r for r in values if r in runs]

@@ -141,7 +141,7 @@ def _cifar(store: Store, cells: Sequence[Cell], size: Size, out: Path, shelf: Sh
 def _runtime(store: Store, cells: Sequence[Cell], size: Size, out: Path, shelf: Shelf) -> list[str]:
     body = []
     for cell in cells:
-        numbers = store.load(cell)
+        numbers = store.load(cell.plain)
         if numbers is not None:
             each = numbers["seconds"] / max(1, numbers["steps"])
             body.append([ROWS.get(cell.label, cell.label), f"{each:.3f}", str(numbers["steps"]),
@@ -172,7 +172,7 @@ def _rank(store: Store, cells: Sequence[Cell], size: Size, out: Path, shelf: She
     data, values = rank_data(size)
     body = []
     for cell in cells:
-        numbers = store.load(cell) if cell.data == data else None
+        numbers = store.load(cell.plain) if cell.data == data else None
         if numbers is not None:
             name = "TNN" if cell.method == "tnn" else cell.label.rsplit(" ", 1)[1]
             body.append([name, f"{numbers['psnr']:.2f}", f"{numbers['seconds']:.1f}", str(numbers["steps"])])
