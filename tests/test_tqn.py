@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import qrank
 from conftest import low_rank
-from qrank.admm import PIECE, advance, known_entries
+from qrank.admm import FASTEST, PIECE, SLOWEST, advance, known_around, known_entries, pace
 from qrank.learn import Keep, ManifoldDescent, MaximalVariance
 from qrank.methods import METHODS
 from qrank.penalties import Nuclear, PShrinkage
@@ -276,6 +276,35 @@ def test_one_pass_is_the_papers_updates(dtype, size, share, rng):
     norms = np.linalg.norm((y - x)[observed]), np.linalg.norm((x - t)[~observed]), np.linalg.norm(z)
     largest = np.abs((y - x)[observed]).max(initial=0), np.abs(x - x_old).max()
     np.testing.assert_allclose(found, (*norms, *largest), **near)
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.95])
+@pytest.mark.parametrize("shape", [(50, 50, 50), (300, 32, 32), (1, 80, 90)])
+def test_what_is_known_around_random_holes_is_what_is_known(share, shape, rng):
+    assert known_around(rng.random(shape) < share) == pytest.approx(share, abs=0.02)
+    assert known_around(np.ones(shape, bool)) == 1
+
+
+def test_mu_grows_slowly_where_little_is_known_around_the_holes(rng):
+    observed = np.ones((12, 20, 25), bool)
+    frame, column, pixels = observed.copy(), observed.copy(), observed.copy()
+    frame[5] = rng.random((20, 25)) < 0.03
+    column[:, :, 7] = False
+    pixels[:, rng.random((20, 25)) < 0.2] = False
+    for holes in (frame, column, pixels):
+        assert known_around(holes) < 0.1
+        assert SLOWEST <= pace(holes) < FASTEST
+    assert pace(rng.random((12, 20, 25)) < 0.5) == FASTEST
+
+
+def test_a_frame_that_is_nearly_lost_is_found_again(rng):
+    """With the same growth of mu everywhere it is not: its few entries are outrun."""
+    x = low_rank(rng, (30, 32, 24), rank=2, directions=2)
+    observed = np.ones(x.shape, bool)
+    observed[:, :, ::6] = rng.random((30, 32, 4)) < 0.1
+    slow, fast = (qrank.complete(x, observed, rho=rho) for rho in (None, 1.7))
+    holes = ~observed
+    assert qrank.metrics.psnr(slow.x, x, holes) > qrank.metrics.psnr(fast.x, x, holes) + 3
 
 
 def test_the_hand_run_loop_equals_solve(rng):

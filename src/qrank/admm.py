@@ -29,7 +29,7 @@ class Residuals(NamedTuple):
     primal: float  # ||Y - X - E||_F, which is that of Y - X on Omega
     change: float  # ||X_k - X_{k-1}||_F off Omega = ||E_k - E_{k-1}||_F
     dual: float  # ||Z||_F / mu
-    # The paper's rule: largest entries, of X_k - X_{k-1} on Omega too; 0 unless ``x_known`` is given.
+    # The paper's rule: largest entries, of X_k - X_{k-1} on Omega too; 0 unless ``last`` is given.
     primal_max: float
     change_max: float
 
@@ -124,13 +124,11 @@ def known_around(observed: np.ndarray) -> float:
     p = float(observed.mean())
     least = p
     for axis, n in enumerate(observed.shape):
-        share = observed.mean(axis=axis).ravel()
-        missing = 1 - share
-        spread = float(np.mean((share - p) ** 2))
-        if spread <= p * (1 - p) / n:
-            continue
-        share = p + (share - p) * (1 - p * (1 - p) / n / spread)
-        order = np.argsort(share)
-        below = np.cumsum(missing[order])
-        least = min(least, float(share[order[np.searchsorted(below, 0.1 * below[-1])]]))
+        fibres = np.bincount(np.count_nonzero(observed, axis=axis).ravel(), minlength=n + 1)  # how many with k known
+        share = np.arange(n + 1) / n
+        spread = float(fibres @ (share - p) ** 2) / fibres.sum()
+        if spread > p * (1 - p) / n:
+            missing = np.cumsum(fibres * (1 - share))
+            level = float(share[np.searchsorted(missing, 0.1 * missing[-1])])
+            least = min(least, p + (level - p) * (1 - p * (1 - p) / n / spread))
     return max(0.0, least)

@@ -237,7 +237,7 @@ def _shrink_parts(pair: np.ndarray, lam: float, penalty: Penalty) -> tuple[float
     gram: Any = threads.scratch("gram", (1, n1, n1), np.result_type(a, np.complex64))
     blocks = threads.scratch("blocks", (2 * n1, 2 * n1), a.dtype)
     dense.add_gram(a, blocks, first=True)  # its upper triangle, which is what LAPACK reads of the Gram matrix, too
-    with np.errstate(over="ignore"):  # LAPACK will say that it is not finite
+    with np.errstate(over="ignore", invalid="ignore"):  # LAPACK will say that it is not finite
         np.add(blocks[:n1, :n1], blocks[n1:, n1:], out=gram[0].real)
     np.subtract(blocks[:n1, n1:].T, blocks[:n1, n1:], out=gram[0].imag)
     sure = told(energy, lam, gram.dtype)
