@@ -99,11 +99,12 @@ class MaximalVariance:
     norms of the slices of T x_3 Q, and a slice with s_i <= lam is shrunk to zero, so only columns with s_i > lam are
     made. Of a wide T_(3), Q itself is made only where it is kept for later steps (``lasting``).
 
-    What is small beside s_1 drowns in the Gram matrix; then all of its eigenvectors are used (of single precision only
-    where the Gram matrix in double would be costly). That harms no tall T_(3): they are orthonormal, which is all that
-    G = T x_3 Q asks. Of a wide one s is needed, too, and taken from T_(3) itself.
+    What is small beside s_1 drowns in the Gram matrix; then all of its eigenvectors are used. That harms no tall T_(3):
+    they are orthonormal, which is all that G = T x_3 Q asks. Of a wide one s is needed, too, and taken from T_(3) itself.
     T = G x_3 Q^T holds for any orthonormal U, and X differs from it by lam at most in each direction, so that the mixture
-    of directions that the Gram matrix cannot tell apart matters less and less as lam falls.
+    of directions that the Gram matrix cannot tell apart matters less and less as lam falls. In single precision the steps
+    in which it begins to matter, 0.06 dB on COIL-20, take the Gram matrix in double where that is not the larger part of
+    the work.
     """
 
     r: int
@@ -124,7 +125,8 @@ class MaximalVariance:
         gram = work.array("gram", (short, short), t.dtype)
         threads.gram(flat.T if wide else flat, gram, space)
         sure = told(float(np.trace(gram)), lam, t.dtype)
-        if not sure and (not wide or short < SMALL) and t.dtype.itemsize < 8:  # double costs little beside the slices
+        near = not sure and told(float(np.trace(gram)), 30 * lam, t.dtype)  # where what is mixed up matters most
+        if near and t.dtype.itemsize < 8 and (not wide or short < SMALL):
             s, exact = eigh(double_gram(flat.T if wide else flat), lam * lam)
             s, rows = s.astype(t.dtype), gram[: len(exact)]
             rows[...] = exact
