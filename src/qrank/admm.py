@@ -126,7 +126,7 @@ def known_around(observed: np.ndarray) -> float:
     for axis, n in enumerate(observed.shape):
         fibres = np.bincount(np.count_nonzero(observed, axis=axis).ravel(), minlength=n + 1)  # how many with k known
         share = np.arange(n + 1) / n
-        spread = float(fibres @ (share - p) ** 2) / fibres.sum()
+        spread = float(fibres @ (share - p) ** 2 / fibres.sum())
         if spread > p * (1 - p) / n:
             missing = np.cumsum(fibres * (1 - share))
             level = float(share[np.searchsorted(missing, 0.1 * missing[-1])])
