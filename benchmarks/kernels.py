@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-PRODUCT, DECOMPOSITION, FFT = "products", "decompositions", "FFT"
+PRODUCT, DECOMPOSITION, FFT, VECTOR = "products", "decompositions", "FFT", "BLAS on vectors"
 _KINDS = {
     "numpy": {"matmul": PRODUCT, "dot": PRODUCT, "tensordot": PRODUCT},
     "numpy.linalg": dict.fromkeys(("svd", "eigh", "eigvalsh", "qr", "solve", "inv", "cholesky"), DECOMPOSITION),
@@ -30,6 +30,7 @@ _KINDS = {
         DECOMPOSITION,
     ),
     "scipy.fft": dict.fromkeys(("fft", "ifft", "rfft", "irfft", "dct", "idct"), FFT),
+    "scipy.fftpack": dict.fromkeys(("rfft", "irfft"), FFT),
     "numpy.fft": dict.fromkeys(("fft", "ifft", "rfft", "irfft"), FFT),
 }
 _NAMED = {called for kinds in _KINDS.values() for called in kinds}
@@ -159,8 +160,10 @@ def _call(f: Any, /, *args: Any, **kwargs: Any) -> Any:
 def _matmul(a: Any, b: Any) -> Any:
     start = time.perf_counter()
     result = a @ b
-    if getattr(a, "ndim", 0) >= 2 and getattr(b, "ndim", 0) >= 2:  # a product with a vector is an element-wise pass
+    if getattr(a, "ndim", 0) >= 2 and getattr(b, "ndim", 0) >= 2:
         LEDGER.add(PRODUCT, "matmul", time.perf_counter() - start, flops("matmul", (a, b)))
+    elif getattr(a, "ndim", 0) == getattr(b, "ndim", 0) == 1:
+        LEDGER.add(VECTOR, "inner product", time.perf_counter() - start, 0.0)
     return result
 
 

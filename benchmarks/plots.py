@@ -13,6 +13,7 @@ KINDS = {
     "products": "#4477aa",
     "decompositions": "#ee6677",
     "FFT": "#228833",
+    "BLAS on vectors": "#66ccee",
     "element-wise": "#ccbb44",
     "other": "#bbbbbb",
 }

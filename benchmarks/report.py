@@ -144,7 +144,7 @@ def rows_of(out: Path, name: str, case: Case) -> list[Row]:
 def shares(profile: Cell) -> dict[str, float]:
     """Return the share of the steps' time by kind; what is neither product, decomposition nor FFT is the rest."""
     total = profile["seconds"]
-    found = {"products": 0.0, "decompositions": 0.0, "FFT": 0.0, "element-wise": 0.0}
+    found = {"products": 0.0, "decompositions": 0.0, "FFT": 0.0, "BLAS on vectors": 0.0, "element-wise": 0.0}
     for row in profile["kernels"]:
         found[row["kind"]] += row["seconds"] / total
     found["other"] = max(0.0, 1 - sum(found.values()))

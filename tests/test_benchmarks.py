@@ -105,6 +105,7 @@ def test_the_ledger_sees_every_product_and_decomposition(tmp_path, monkeypatch) 
         ("products", "dsyrk"): 1,
         ("decompositions", "eigh"): 1,
         ("decompositions", "svd"): 1,
+        ("BLAS on vectors", "inner product"): 1,
     }
     ledger.clear()
 

@@ -1,4 +1,4 @@
-"""What one large Gram matrix needs of BLAS and LAPACK and NumPy does not offer: to be added up, and its largest eigenpairs.
+"""What NumPy does not offer of BLAS and LAPACK: a large Gram matrix added up, its largest eigenpairs, a scaled sum.
 
 The C functions come from `lapack.routine`. Of the stages of a decomposition, the reduction K = H S H^T to a tridiagonal S
 (``sytrd``) cannot be spared; but a Sturm sequence counts the eigenvalues that are wanted (``laebz``, which is guarded
@@ -52,6 +52,26 @@ def add_gram(a: np.ndarray, out: np.ndarray, first: bool) -> None:
     lead = max(a.strides[0] if by_rows else a.strides[1], size * (k if by_rows else n)) // size
     how = b"T" if by_rows else b"N"
     _call("syrk", a.dtype, b"L", how, n, k, 1.0, a, lead, 0.0 if first else 1.0, out, n)
+
+
+def dot(x: np.ndarray, y: np.ndarray) -> float:
+    """Return the inner product of two vectors, contiguous, without the interpreter's lock.
+
+    >>> dot(np.array([1.0, 2.0]), np.array([3.0, 4.0]))
+    11.0
+    """
+    return float(np.dot(x, y))
+
+
+def axpy(alpha: float, x: np.ndarray, y: np.ndarray) -> None:
+    """Add alpha x to y, both contiguous vectors of one real type: one pass where NumPy takes two.
+
+    >>> y = np.array([1.0, 2.0])
+    >>> axpy(0.5, np.array([4.0, 6.0]), y)
+    >>> y
+    array([3., 5.])
+    """
+    _call("axpy", x.dtype, len(x), float(alpha), x, 1, y, 1)
 
 
 def eigh_above(k: np.ndarray, above: float) -> tuple[np.ndarray, np.ndarray]:

@@ -246,11 +246,11 @@ def _shrink_parts(pair: np.ndarray, lam: float, penalty: Penalty) -> tuple[float
     s = np.sqrt(np.maximum(w[0], 0))
     x = penalty.prox(s, lam)
     x[: n1 - k] = 0
-    if sure:
-        b *= np.sqrt(x[n1 - k :] / np.maximum(s[n1 - k :], lam))[:, None]
     m = threads.scratch("parts", (2, k, 2, n1), a.dtype)
-    m[0, :, 0] = m[1, :, 1] = b[0].real
-    m[1, :, 0] = b[0].imag
+    m[1, :, 0], m[1, :, 1] = b[0].imag, b[0].real
+    if sure:
+        m[1] *= np.sqrt(x[n1 - k :] / np.maximum(s[n1 - k :], lam))[:, None, None]
+    m[0, :, 0] = m[1, :, 1]
     np.negative(m[1, :, 0], out=m[0, :, 1])
     turn = m.reshape(2 * k, 2 * n1)
     c = np.matmul(turn, a, out=threads.scratch("coefficients", (2 * k, n2), a.dtype))
