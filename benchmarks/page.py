@@ -55,8 +55,8 @@ def _lines(out: Path, pictures: dict[str, Path]) -> list[str]:
         "steps, the number of which is that of qrank with the same settings; where a ≥ stands, qrank was stopped before the",
         "paper's rule was met, so that the literal run would take longer still. *qrank* is `qrank.complete` with its defaults.",
         "*A step* compares the two in the same steps with the same settings. Memory is the peak above the input over the",
-        "tensor's bytes in float64. The shares of time are those of the default run's steps;
-BLAS's inner products and scaled sums of vectors count as BLAS.",
+        "tensor's bytes in float64. The shares of time are those of the default run's steps; BLAS's",
+        "inner products and scaled sums of vectors count as BLAS.",
         "",
         "**Speed.** Seconds of a whole run on two cores, and how many times as fast; in brackets what is promised: at least, and of memory at most.",
         "",
