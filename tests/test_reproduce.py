@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 from typer.testing import CliRunner
 
 import qrank
@@ -18,7 +19,7 @@ from qrank.errors import FileError, InputError
 from qrank.experiments import PLANS, Size, Store, page, plans, sources, spectra, tables
 from qrank.experiments import run as run_grid
 from qrank.experiments.cells import Cell, observed, run
-from qrank.experiments.grid import adopt, rows
+from qrank.experiments.grid import COLUMNS, adopt, rows
 
 runner = CliRunner()
 
@@ -272,12 +273,28 @@ def test_the_papers_figures_are_whole():
     assert tables.printed("coil-64", "latent", 0.5) == 30.40
 
 
+def test_an_answer_is_compared_as_it_is_shown(tmp_path):
+    folder = tmp_path / "coil-20-proc"
+    folder.mkdir()
+    rng = np.random.default_rng(0)
+    for view in range(6):  # a bright square on black: answers leave [0, 1] on either side
+        pixels = np.zeros((16, 16), np.uint8)
+        pixels[4:12, 3 + view : 9 + view] = 255 - rng.integers(0, 20, (8, 6))
+        Image.fromarray(pixels).save(folder / f"obj1__{view}.png")
+    found = run(Cell("coil", "tnn", 0.5), tmp_path).numbers
+    assert found["psnr"] > found["psnr_uncut"] + 0.001
+    followed = run(Cell("coil", "tnn", 0.5, curve=True), tmp_path).numbers
+    assert followed["curve"][-1] == pytest.approx(found["psnr"], abs=1e-6)
+    free = run(Cell("synthetic-20", "tnn", 0.5, r=3), None).numbers
+    assert free["psnr"] == free["psnr_uncut"]
+
+
 def test_a_table_sets_ours_beside_the_papers(tmp_path):
     store = Store(tmp_path)
     cell = Cell("coil", "vmtqn", 0.2)
     for draw, psnr in ((0, 25.0), (1, 26.0)):
         one = Cell("coil", "vmtqn", 0.2, draw)
-        numbers = {"cell": one.__dict__, "settings": str(one.configured()), "psnr": psnr}
+        numbers = dict.fromkeys(COLUMNS) | {"cell": one.__dict__, "settings": str(one.configured()), "psnr": psnr}
         store.path(one).parent.mkdir(exist_ok=True)
         store.path(one).write_text(json.dumps(numbers))
     table = tables.quality(store, [cell, Cell("coil", "vmtqn", 0.2, 1), Cell("coil", "tnn", 0.2)], "coil")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import qrank
 from conftest import low_rank
 from qrank.admm import FASTEST, PIECE, SLOWEST, advance, known_around, known_entries, pace
-from qrank.learn import Keep, ManifoldDescent, MaximalVariance
+from qrank.learn import Keep, ManifoldDescent, MaximalVariance, spin
 from qrank.methods import METHODS
 from qrank.penalties import Nuclear, PShrinkage
 from qrank.problem import Problem
@@ -204,12 +204,38 @@ def test_motqn_decreases_its_objective_at_every_accepted_step(rng):
 
 def test_motqn_finds_a_lower_envelope_than_pca(rng):
     t = rng.standard_normal((6, 8, 9))
-    start = ManifoldDescent(6, 1)(t, None, 1.0, Nuclear(), Workspace())
-    found = ManifoldDescent(6, 40)(t, None, 1.0, Nuclear(), Workspace())
+    start = ManifoldDescent(6, 1, "pca", rng)(t, None, 1.0, Nuclear(), Workspace())
+    found = ManifoldDescent(6, 40, "pca", rng)(t, None, 1.0, Nuclear(), Workspace())
     assert found.values[0] == pytest.approx(start.values[0])
     assert found.values[-1] < found.values[0] - 0.1
     under = Keep(Matrix(found.transform.matrix))(t, None, 1.0, Nuclear(), Workspace())
     assert shrink(under.g, 1.0, Nuclear()).envelope == pytest.approx(found.values[-1])
+
+
+def test_spinning_mixes_only_directions_of_like_singular_values(rng):
+    s = np.array([100.0, 90.0, 80.0, 20.0, 19.0, 1e-3, 0.0, 0.0])
+    for _ in range(20):
+        q = spin(s, rng)
+        np.testing.assert_allclose(q.T @ q, np.eye(8), atol=1e-12)
+        assert not q[:3, 3:].any()
+        assert not q[3:5, 5:].any()
+        assert abs(q[7, 6]) > 0  # nothing tells these two apart
+    edges = {bool(spin(s, rng)[0, 2] == 0) for _ in range(200)}
+    assert edges == {True, False}  # where blocks begin is random, so that no two neighbours stay apart
+    np.testing.assert_array_equal(np.abs(spin(np.zeros(1), rng)), [[1.0]])
+
+
+def test_spinning_completes_textures_better_than_pca(rng):
+    """Pictures that share no order: 1/f noise with a few values in common."""
+    f = np.hypot(np.fft.fftfreq(24)[:, None], np.fft.fftfreq(24)) * 24
+    x = np.fft.ifft2(np.fft.fft2(rng.standard_normal((60, 24, 24))) / (1 + f) ** 1.5).real
+    x -= x.min()
+    observed = rng.random(x.shape) < 0.4
+    psnr = {
+        start: qrank.metrics.psnr(qrank.complete(x, observed, "motqn", (1, 2), start=start, rng=0).x, x)
+        for start in ("spun", "pca")
+    }
+    assert psnr["spun"] > psnr["pca"] + 0.3
 
 
 def test_the_printed_step_size_is_there_and_is_worse(rng):

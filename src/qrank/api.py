@@ -20,7 +20,7 @@ def complete(
     *,
     preset: str | None = None,
     on_step: OnStep | None = None,
-    rng: np.random.Generator | int | None = None,
+    rng: np.random.Generator | int | None = 0,
     holdout: float = 0.0,
     **options: Any,
 ) -> Completion:
@@ -43,7 +43,8 @@ def complete(
     on_step
         Called with the :class:`Record` of every step; a true answer stops the run.
     rng
-        For whatever is random: a NumPy generator or a seed.
+        For whatever is random: a NumPy generator or a seed; with the default, the same call gives the same answer. None
+        draws afresh.
     holdout
         Share of the known entries to hide from the method and measure the error on (``Record.holdout``); they come back
         as they were given.

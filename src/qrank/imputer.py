@@ -27,14 +27,14 @@ class TensorImputer:
     12.0
     """
 
-    _defaults = {"method": "vmtqn", "slice_axes": (0, 1), "preset": None, "rng": None, "holdout": 0.0}  # noqa: RUF012
+    _defaults = {"method": "vmtqn", "slice_axes": (0, 1), "preset": None, "rng": 0, "holdout": 0.0}  # noqa: RUF012
 
     def __init__(
         self,
         method: str = "vmtqn",
         slice_axes: tuple[int, int] = (0, 1),
         preset: str | None = None,
-        rng: Any = None,
+        rng: Any = 0,
         holdout: float = 0.0,
         **options: Any,
     ) -> None:

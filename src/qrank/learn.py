@@ -6,6 +6,7 @@ A learner looks at T, the argument of the prox, and returns a transform together
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -16,6 +17,9 @@ from .principal import SMALL, double_gram, eigh, norms, principal, under_princip
 from .spectral import Shrunk, gram_safe, shrink, told
 from .threads import Workspace
 from .transforms import Matrix, Transform
+
+STARTS = ("spun", "pca", "last")  # of MOTQN's Q-updates, see ManifoldDescent
+LIKE = 2  # singular values within this factor of each other are alike
 
 
 class Learned(NamedTuple):
@@ -119,7 +123,7 @@ class MaximalVariance:
         wide = n1 * n2 <= n3
         short = min(n3, n1 * n2)
         if wide and self.lasting:
-            transform = Matrix(principal(t, self.r))
+            transform = Matrix(principal(t, self.r)[0])
             return Learned(transform, transform.forward(t, out=work.array("g", (transform.r, n1, n2), t.dtype)))
         space = work.array("g", (t.size,), t.dtype)  # idle until G is made
         gram = work.array("gram", (short, short), t.dtype)
@@ -158,14 +162,20 @@ class ManifoldDescent:
     P = T_(3)^T (G - prox(G))_(3) / lam: the prox that the X-update needs anyway.
 
     With r < n3 a free Q would run away into the small singular directions, so Q = V R with V = PCA(T, 3, r) and R an
-    orthogonal r x r matrix, which is what is optimised. It starts from R = I, that is PCA(T, 3, r), in every update;
-    ``go_on`` starts from the last Q instead wherever f is lower there, which minimises f further but completes worse:
-    early on, T is mostly zeros, and the Q that fits it best is not the one that fits the data.
+    orthogonal r x r matrix, which is what is optimised. Where a descent starts decides how well it completes:
+
+    - "spun": at R = `spin`, other random rotations in every update. Directions whose singular values are alike are not told
+      apart by the data, so PCA's choice among them is one of many as good; the ADMM, whose X moves slowly, then minimises
+      about the mean of the norms under all of them, which has no preferred directions and completes better.
+    - "pca": at R = I.
+    - "last": at the last Q wherever f is lower there, which minimises f furthest but completes worst: early on, T is mostly
+      zeros, and the Q that fits it best is not the one that fits the data.
     """
 
     r: int
     steps: int
-    go_on: bool = False
+    start: str
+    rng: np.random.Generator
     printed: bool = False
 
     def __call__(
@@ -174,7 +184,7 @@ class ManifoldDescent:
         """Return Q after up to ``steps`` decreasing steps, and T under it, shrunk."""
         if self.printed:
             return self._printed(t, previous, lam, penalty, work)
-        v = principal(t, self.r)
+        v, s = principal(t, self.r)
         flat = t.reshape(len(t), -1)
         if self.r < len(t):  # G = R^T (T x_3 V); else G = (V R)^T T saves an array of T's size
             flat = threads.matmul(v.T, flat)
@@ -208,9 +218,9 @@ class ManifoldDescent:
 
             return np.sum(threads.each(work, flat.shape[1], max(64, (1 << 17) // len(flat))), axis=0) / lam
 
-        rotation = np.eye(self.r, dtype=t.dtype)
+        rotation = spin(s, self.rng) if self.start == "spun" else np.eye(self.r, dtype=t.dtype)
         start = value(rotation)
-        if self.go_on and previous is not None:
+        if self.start == "last" and previous is not None:
             last = nearest_orthogonal(v.T @ previous.transform.matrix.astype(t.dtype, copy=False))
             if (at_last := value(last))[0] < start[0]:
                 rotation, start = last, at_last
@@ -239,6 +249,25 @@ class ManifoldDescent:
         q = stiefel.cayley(q, a, stiefel.printed_step(q, p, a))
         learned = Keep(Matrix(q))(t, None, lam, penalty, work)
         return learned._replace(values=(shrunk.envelope,))
+
+
+def spin(s: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return a random rotation that mixes only directions whose singular values are alike, (r, r).
+
+    ``s``, (r,), are the singular values, descending. Levels of one factor of LIKE each, counted from a random one, are
+    blocks, and each is turned by an orthogonal matrix of its own.
+
+    >>> spin(np.array([8.0, 1.0]), np.random.default_rng(0)) ** 2
+    array([[1., 0.],
+           [0., 1.]])
+    """
+    below = s[0] / np.maximum(s, max(np.finfo(s.dtype).eps * s[0], np.finfo(s.dtype).tiny))
+    level = np.floor(np.log(np.maximum(below, 1)) / np.log(LIKE) + rng.random())
+    rotation = np.zeros((len(s), len(s)), s.dtype)
+    edges = np.flatnonzero(np.diff(level, prepend=-1, append=np.inf))
+    for i, j in pairwise(edges):
+        rotation[i:j, i:j] = np.linalg.qr(rng.standard_normal((j - i, j - i)))[0]
+    return rotation
 
 
 def nearest_orthogonal(m: np.ndarray) -> np.ndarray:

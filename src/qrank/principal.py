@@ -70,16 +70,22 @@ def eigh(gram: np.ndarray, above: float = -np.inf, space: np.ndarray | None = No
     return np.sqrt(np.maximum(w[0, ::-1], 0)), rows
 
 
-def principal(t: np.ndarray, r: int, out: np.ndarray | None = None, work: Workspace | None = None) -> np.ndarray:
-    """Return V = PCA(T, 3, r), (n3, r), for a stack T; where V is as large as T it is made in ``out``, if given.
+def principal(
+    t: np.ndarray, r: int, out: np.ndarray | None = None, work: Workspace | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return V = PCA(T, 3, r), (n3, r), for a stack T, and the r largest singular values of T_(3).
 
-    >>> principal(np.arange(24.0).reshape(2, 3, 4), 2).shape
-    (2, 2)
+    Where V is as large as T it is made in ``out``, if given.
+
+    >>> v, s = principal(np.arange(24.0).reshape(2, 3, 4), 2)
+    >>> v.shape, s.round(3)
+    ((2, 2), array([65.315,  7.611]))
     """
     n3, n1, n2 = t.shape
     flat = t.reshape(n3, n1 * n2)
     if n3 <= n1 * n2:
-        return eigh(threads.gram(flat))[1][:r].T
+        s, rows = eigh(threads.gram(flat))
+        return rows[:r].T, s[:r]
     out = np.empty((n3, r), t.dtype) if out is None else threads.flat(out)[: n3 * r].reshape(n3, r)
     idle = out.reshape(-1)
     if t.dtype.itemsize < 8:
@@ -97,7 +103,7 @@ def principal(t: np.ndarray, r: int, out: np.ndarray | None = None, work: Worksp
         _without(first, rest)
         rest /= np.maximum(np.sqrt(np.einsum("ij,ij->j", rest, rest)), np.finfo(q.dtype).tiny)
         fine = fine and _mended(rest)
-    return q if fine else np.linalg.qr(q)[0]
+    return (q if fine else np.linalg.qr(q)[0]), s
 
 
 def _without(first: np.ndarray, rest: np.ndarray) -> None:
@@ -135,7 +141,7 @@ def under_principal(t: np.ndarray, r: int) -> np.ndarray:
     n3, n1, n2 = t.shape
     flat = t.reshape(n3, n1 * n2)
     if n3 <= n1 * n2:
-        return threads.matmul(principal(t, r).T, flat).reshape(-1, n1, n2)
+        return threads.matmul(principal(t, r)[0].T, flat).reshape(-1, n1, n2)
     s, rows = eigh(threads.gram(flat.T))  # T_(3) = U diag(s) V^T
     return (rows[:r] * s[:r, None]).reshape(-1, n1, n2)
 

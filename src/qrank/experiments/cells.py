@@ -102,16 +102,18 @@ def run(cell: Cell, folder: Path | None, on_step: OnStep | None = None) -> Outco
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         if cell.curve:
-            x, steps, status, curve = _followed(truth, known, method, cell.draw, on_step)
+            x, steps, status, curve = _followed(cell, truth, known, method, on_step)
         else:
             found = complete(truth, known, method, (1, 2), rng=cell.draw, on_step=on_step)
             x, steps, status, curve = found.x, [record.seconds for record in found.history], found.status.name, None
     seconds = time.perf_counter() - start
+    shown = sources.shown(cell.data, x)
     numbers = {
         "cell": asdict(cell),
         "shape": list(truth.shape),
-        "psnr": _finite(psnr(x, truth)),
-        "psnr_missing": _finite(psnr(x, truth, ~known)) if not known.all() else None,
+        "psnr": _finite(psnr(shown, truth)),
+        "psnr_missing": _finite(psnr(shown, truth, ~known)) if not known.all() else None,
+        "psnr_uncut": _finite(psnr(x, truth)),
         "seconds": steps[-1] if steps else 0.0,
         "seconds_in_all": seconds,
         "steps": len(steps),
@@ -128,7 +130,7 @@ def run(cell: Cell, folder: Path | None, on_step: OnStep | None = None) -> Outco
 
 
 def _followed(
-    truth: np.ndarray, known: np.ndarray, method: Method, seed: int, on_step: OnStep | None
+    cell: Cell, truth: np.ndarray, known: np.ndarray, method: Method, on_step: OnStep | None
 ) -> tuple[np.ndarray, list[float], str, list[float]]:
     """Run a method step by step, with the PSNR after each; the clock stands while that is measured."""
     problem = Problem.of(truth, known, (1, 2))
@@ -137,14 +139,14 @@ def _followed(
     clock, status = 0.0, "STEP_LIMIT"
     with threads.own_threads() if method.shares_out else nullcontext():
         start = time.perf_counter()
-        state = method.init(problem, np.random.default_rng(seed))
+        state = method.init(problem, np.random.default_rng(cell.draw))
         for k in range(1, method.max_steps + 1):
             state, told = method.step(problem, state)
             clock += time.perf_counter() - start
             stamps.append(clock)
             x = method.answer(state).reshape(truth.shape) * problem.scale
             x[known] = truth[known]
-            curve.append(_finite(psnr(x, truth)))
+            curve.append(_finite(psnr(sources.shown(cell.data, x), truth)))
             if on_step is not None:
                 on_step(
                     Record(

@@ -21,6 +21,9 @@ from . import cells, sources
 from .cells import Cell
 
 
+COLUMNS = ("psnr", "psnr_missing", "psnr_uncut", "seconds", "steps", "status", "settings", "seed")  # of a CSV file
+
+
 class Watcher(Protocol):
     """Who is told how a grid goes on."""
 
@@ -55,13 +58,13 @@ class Store:
         return self.folder / (cell.key + ".json")
 
     def load(self, cell: Cell) -> dict[str, Any] | None:
-        """Return the numbers of a cell, or None where it has not been run, or not with today's settings."""
+        """Return the numbers of a cell, or None where it has not been run, or not with today's settings and measures."""
         try:
             found = json.loads(self.path(cell).read_text())
             kept = Cell(**found["cell"])
         except (OSError, ValueError, KeyError, TypeError):
             return None
-        if kept.plain != cell.plain or found["settings"] != str(cell.configured()):
+        if not found.keys() >= set(COLUMNS) or kept.plain != cell.plain or found["settings"] != str(cell.configured()):
             return None
         if (cell.curve and not kept.curve) or (cell.pictures and not self._pictures(cell).exists()):
             return None
@@ -218,11 +221,12 @@ def adopt(store: Store, plan: Iterable[Cell], path: Path) -> int:
     added = 0
     for cell in dict.fromkeys(cell.plain for cell in plan):
         row = kept.get(_row_key(_flat(cell)))
-        if row is None or store.load(cell) is not None:
+        if row is None or not row.keys() >= set(COLUMNS) or store.load(cell) is not None:
             continue
         number = {"seconds": float(row["seconds"]), "seconds_in_all": float(row["seconds"]), "steps": int(row["steps"])}
         missing = float(row["psnr_missing"]) if row["psnr_missing"] else None
-        quality = {"psnr": float(row["psnr"]), "psnr_missing": missing, "curve": None, "stamps": None}
+        quality = {"psnr": float(row["psnr"]), "psnr_missing": missing, "psnr_uncut": float(row["psnr_uncut"])}
+        quality |= {"curve": None, "stamps": None}
         said = {name: row[name] for name in ("status", "settings")} | {"seed": int(row["seed"])}
         where = {"fingerprint": row["data_hash"], "threads": int(row["threads"])}
         made = {"versions": {name: row[name] for name in cells.versions()}}
@@ -249,7 +253,7 @@ def rows(store: Store, plan: Iterable[Cell]) -> list[dict[str, Any]]:
         if numbers is not None:
             flat = _flat(cell)
             flat = {"data": flat.pop("data"), "shape": "x".join(str(n) for n in numbers["shape"]), **flat}
-            flat |= {n: numbers[n] for n in ("psnr", "psnr_missing", "seconds", "steps", "status", "settings", "seed")}
+            flat |= {name: numbers[name] for name in COLUMNS}
             flat |= {"data_hash": numbers["fingerprint"], "threads": numbers["threads"], **numbers["versions"]}
             found.append(flat)
     return found

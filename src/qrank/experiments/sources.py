@@ -155,6 +155,15 @@ def truth(name: str, folder: Path | None, r: int | None = None, draw: int = 0) -
     return load(name, folder)
 
 
+def shown(name: str, x: np.ndarray) -> np.ndarray:
+    """Return an answer as it is shown, and compared: grey values are cut to [0, 1]; synthetic data have no range.
+
+    >>> shown("coil", np.array([-0.1, 0.5])), shown("synthetic-20", np.array([-0.1, 0.5]))
+    (array([0. , 0.5]), array([-0.1,  0.5]))
+    """
+    return np.clip(x, 0, 1) if name in SOURCES else x
+
+
 def fingerprint(x: np.ndarray) -> str:
     """Return what tells one data set from another.
 

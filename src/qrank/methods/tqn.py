@@ -27,7 +27,7 @@ import numpy as np
 
 from ..admm import Known, advance, known_entries, pace
 from ..errors import InputError
-from ..learn import Keep, Learned, Learner, ManifoldDescent, MaximalVariance
+from ..learn import STARTS, Keep, Learned, Learner, ManifoldDescent, MaximalVariance
 from ..penalties import Nuclear, Penalty, penalty_named
 from ..principal import check_r, pca, principal
 from ..problem import Problem
@@ -104,6 +104,7 @@ class TQN(Method):
                 "tol": 1e-8,
                 "absolute": True,
                 "update_every": 1,
+                "start": "pca",
             }
             return {name: value for name, value in paper.items() if name in cls.options()}
         if preset in (None, "default"):
@@ -227,7 +228,8 @@ class VMTQN(Learning):
 
         T, which has done its duty, may be overwritten.
         """
-        return Matrix(principal(self.answer(state), check_r(self.r, problem.layout), state.t, state.work))
+        v, _ = principal(self.answer(state), check_r(self.r, problem.layout), state.t, state.work)
+        return Matrix(v)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -240,21 +242,21 @@ class MOTQN(Learning):
     )
 
     descents: int = 1  # Cayley steps in one Q-update
-    start: str = "pca"  # where a Q-update starts: "pca", at PCA(T, 3, r), or "last", at the last Q where f is lower
+    start: str = "spun"  # where a Q-update starts: see `learn.STARTS`
     step_size: str = "backtracking"  # or "printed": the paper's, which overshoots
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_number("descents", self.descents, at_least=1, whole=True)
-        if self.start not in ("pca", "last"):
-            raise InputError(f"start must be 'pca' or 'last', not {self.start!r}")
+        if self.start not in STARTS:
+            raise InputError(f"start must be one of {', '.join(map(repr, STARTS))}, not {self.start!r}")
         if self.step_size not in ("backtracking", "printed"):
             raise InputError(f"step_size must be 'backtracking' or 'printed', not {self.step_size!r}")
 
     def learner(self, problem: Problem, rng: np.random.Generator) -> Learner:
         """Return manifold descent."""
         r = check_r(self.r, problem.layout)
-        return ManifoldDescent(r, self.descents, go_on=self.start == "last", printed=self.step_size == "printed")
+        return ManifoldDescent(r, self.descents, self.start, rng, printed=self.step_size == "printed")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
