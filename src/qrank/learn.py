@@ -208,15 +208,20 @@ class ManifoldDescent:
                 value(rotation)
             prox = x.reshape(self.r, -1)
 
-            def work(s: slice) -> np.ndarray:  # G once more, column by column, costs less than keeping it
-                base = (
-                    flat[:, s] if self.r < len(t) else v.T @ flat[:, s]
-                )  # rows of falling size, each rounded on its own
-                g = np.matmul(rotation.T, base, out=threads.scratch("columns", base.shape, t.dtype))
-                g -= prox[:, s]
-                return base @ g.T
+            def work(s: slice) -> np.ndarray:  # G once more, a few columns at a time, costs less than keeping it
+                total = np.zeros((self.r, self.r), t.dtype)
+                for first in range(s.start, s.stop, columns):
+                    part = slice(first, min(first + columns, s.stop))
+                    # rows of falling size, each rounded on its own
+                    base = flat[:, part] if self.r < len(t) else v.T @ flat[:, part]
+                    g = np.matmul(rotation.T, base, out=threads.scratch("columns", base.shape, t.dtype))
+                    g -= prox[:, part]
+                    total += base @ g.T
+                return total
 
-            return np.sum(threads.each(work, flat.shape[1], max(64, (1 << 17) // len(flat))), axis=0) / lam
+            columns = max(512, (1 << 17) // len(flat))
+            share = -(-flat.shape[1] // threads.count())
+            return np.sum(threads.each(work, flat.shape[1], share), axis=0) / lam
 
         rotation = spin(s, self.rng) if self.start == "spun" else np.eye(self.r, dtype=t.dtype)
         start = value(rotation)

@@ -113,10 +113,11 @@ def shrink(
             g[chosen] = part
         return float(weights[chosen] @ value), float(weights[chosen] @ envelope)
 
+    # Complex slices, which take longest, come first, so that no thread is left with one while the others have nothing to do.
     imaginary = np.append(weights[1:] == 0, False)
-    sums = []
-    for which, split in ((np.flatnonzero((weights > 0) & ~imaginary), False), (np.flatnonzero(imaginary), True)):
-        sums += threads.each(lambda s, which=which, split=split: work(which[s], split), len(which), piece)
+    kinds = (np.flatnonzero(imaginary), True), (np.flatnonzero((weights > 0) & ~imaginary), False)
+    jobs = [(which[i : i + piece], split) for which, split in kinds for i in range(0, len(which), piece)]
+    sums = threads.each(lambda s: work(*jobs[s.start]), len(jobs), 1)
     return Shrunk(math.fsum(v for v, _ in sums), math.fsum(e for _, e in sums), ranks)
 
 

@@ -20,7 +20,6 @@ from ..solve import Record
 from . import cells, sources
 from .cells import Cell
 
-
 COLUMNS = ("psnr", "psnr_missing", "psnr_uncut", "seconds", "steps", "status", "settings", "seed")  # of a CSV file
 
 
