@@ -90,6 +90,8 @@ def quality(store: Store, plan: Sequence[Cell], data: str, column: str = "psnr",
     table = markdown(["PSNR, dB, at p ="] + [f"{p:g}" for p in rates], body)
     about = SOURCES[data].about + ("" if beside else ", penalties")
     said = [f"**{about}.** " + _draws(draws)]
+    if SOURCES[data].on_black:
+        said.append("Answers are cut to [0, 1] (uncut: in the CSV file).")
     where = paper().get(STANDS_FOR.get(data, data))
     if beside and where is not None:
         whole = f" for {SOURCES[STANDS_FOR[data]].about}" if data in STANDS_FOR else ""
