@@ -248,9 +248,9 @@ def _shrink_parts(pair: np.ndarray, lam: float, penalty: Penalty) -> tuple[float
     x = penalty.prox(s, lam)
     x[: n1 - k] = 0
     m = threads.scratch("parts", (2, k, 2, n1), a.dtype)
-    m[1, :, 0], m[1, :, 1] = b[0].imag, b[0].real
-    if sure:
-        m[1] *= np.sqrt(x[n1 - k :] / np.maximum(s[n1 - k :], lam))[:, None, None]
+    factor = np.sqrt(x[n1 - k :] / np.maximum(s[n1 - k :], lam))[:, None] if sure else a.dtype.type(1)
+    np.multiply(b[0].imag, factor, out=m[1, :, 0])
+    np.multiply(b[0].real, factor, out=m[1, :, 1])
     m[0, :, 0] = m[1, :, 1]
     np.negative(m[1, :, 0], out=m[0, :, 1])
     turn = m.reshape(2 * k, 2 * n1)

@@ -145,8 +145,8 @@ def _along_first(m: Any, t: np.ndarray, out: np.ndarray | None) -> np.ndarray:
 
 
 def _columns(n3: int) -> int:
-    """Return how many columns of a stack, as a matrix (n3, n1 n2), to take at a time: 1 MB, or a few rows of BLAS's."""
-    return max(64, (1 << 17) // max(1, n3))
+    """Return how many columns of a stack, as a matrix (n3, n1 n2), to take at a time: 2 MB, or a few rows of BLAS's."""
+    return max(64, (1 << 18) // max(1, n3))
 
 
 def _by_columns(transform: Callable[[np.ndarray], np.ndarray], t: np.ndarray, out: np.ndarray) -> np.ndarray:
