@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 PRODUCT, DECOMPOSITION, FFT, VECTOR = "products", "decompositions", "FFT", "BLAS on vectors"
+PASS = "element-wise"  # a function of the module itself: what it spends in kernels is entered there and not here
 _KINDS = {
     "numpy": {"matmul": PRODUCT, "dot": PRODUCT, "tensordot": PRODUCT},
     "numpy.linalg": dict.fromkeys(("svd", "eigh", "eigvalsh", "qr", "solve", "inv", "cholesky"), DECOMPOSITION),
@@ -60,6 +61,11 @@ class Ledger:
             entry[1] += 1
             entry[2] += flops
 
+    def seconds(self) -> float:
+        """Return all seconds that are entered."""
+        with self._lock:
+            return sum(entry[0] for entry in self.entries.values())
+
     def rows(self) -> list[dict[str, Any]]:
         """Return the entries, the most expensive first."""
         rows = [
@@ -74,7 +80,7 @@ _names: dict[Any, tuple[str, str] | None] = {}
 
 
 def name(f: Any, kind: str, called: str) -> None:
-    """Enter the calls of one more function; nothing that it calls itself should be entered."""
+    """Enter the calls of one more function; nothing that it calls itself should be entered, unless it is a PASS."""
     _names[f] = (kind, called)
 
 
@@ -151,9 +157,13 @@ def _call(f: Any, /, *args: Any, **kwargs: Any) -> Any:
     kind = _kind(f)
     if kind is None or (kind[0] == PRODUCT and any(getattr(a, "ndim", 2) < 2 for a in args)):
         return f(*args, **kwargs)  # a product with a vector is an element-wise pass
+    entered = LEDGER.seconds() if kind[0] == PASS else 0.0
     start = time.perf_counter()
     result = f(*args, **kwargs)
-    LEDGER.add(*kind, time.perf_counter() - start, flops(kind[1], (*args, *kwargs.values())))
+    seconds = time.perf_counter() - start
+    if kind[0] == PASS:  # its threads have ended, and no others run
+        seconds -= LEDGER.seconds() - entered
+    LEDGER.add(*kind, seconds, flops(kind[1], (*args, *kwargs.values())))
     return result
 
 

@@ -48,7 +48,7 @@ def _lines(out: Path, pictures: dict[str, Path]) -> list[str]:
         "python -m benchmarks report --page docs/speed.md",
         "```",
         "",
-        f"{about['cpu']}, {_threads()} threads; Python {about['python']}, NumPy {about['numpy']}.",
+        f"{about['cpu']}, {_threads(out)} threads; Python {about['python']}, NumPy {about['numpy']}.",
         "",
         "*Literal* is the paper's algorithm with the paper's settings as a careful NumPy user writes it",
         "(`benchmarks/literal.py`). Its whole time is that of steps measured at several stages of the run, put together for all",
@@ -84,8 +84,10 @@ def _lines(out: Path, pictures: dict[str, Path]) -> list[str]:
     return lines
 
 
-def _threads() -> int:
-    return max((n for _, n in measure.blas_threads()), default=1)
+def _threads(out: Path) -> int:
+    """Return how many threads the measured runs had."""
+    profiles = (report.cell(out, f"{name}/profile") for name in CASES)
+    return max((found["workers"] for found in profiles if found), default=1)
 
 
 def _main_row(name: str, case: Case, rows: list[report.Row], checks: list[report.Check]) -> str:

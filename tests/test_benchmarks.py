@@ -89,10 +89,14 @@ def test_the_ledger_sees_every_product_and_decomposition(tmp_path, monkeypatch) 
         "    inner(a)\n"
         "    scipy.linalg.eigh(gram)\n"
         "    return float(a[0] @ a[0]), np.linalg.svd(gram)[1]\n"
+        "def big(a):\n"
+        "    return a @ a\n"
+        "def around(a):\n"
+        "    return big(a)\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
-    ledger = kernels.watch("watched_module")
+    ledger = kernels.watch("watched_module", more=("big",))
     import watched_module  # pyright: ignore[reportMissingImports]
 
     ledger.clear()
@@ -107,6 +111,11 @@ def test_the_ledger_sees_every_product_and_decomposition(tmp_path, monkeypatch) 
         ("decompositions", "svd"): 1,
         ("BLAS on vectors", "inner product"): 1,
     }
+    ledger.clear()
+    kernels.name(watched_module.big, kernels.PASS, "big")
+    watched_module.around(np.ones((900, 900)))
+    seconds = {row["kind"]: row["seconds"] for row in ledger.rows()}
+    assert 0 <= seconds[kernels.PASS] < 0.2 * seconds[kernels.PRODUCT]  # a pass is entered without its kernels
     ledger.clear()
 
 

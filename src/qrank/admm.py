@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from . import threads
-from .dense import axpy, dot
+from .dense import axpy
 
 PIECE = 1 << 17  # entries in a piece: a few arrays fit the third-level cache, and calls of NumPy are few
 SLOWEST, FASTEST = 1.08, 1.2  # the least and the largest rho: some 160 and 80 steps
@@ -56,17 +56,17 @@ def advance(
         gap = np.subtract(y1[s], x, out=threads.scratch("gap", t.shape, t.dtype))
         gap *= omega
         z = np.subtract(t, x, out=threads.scratch("z", t.shape, t.dtype))  # off Omega: X_{k-1} - X_k
-        both = dot(z, z)
+        both = float(z @ z)
         primal_max = change_max = 0.0
         if last is not None:
             primal_max = _max_abs(gap)
             change_max = max(_max_abs(z[~known]), _max_abs(last[k] - x[known]))
             last[k] = x[known]
         z *= omega
-        dual = dot(z, z)
+        dual = float(z @ z)
         axpy(1, gap, x)  # on Omega X becomes Y,
         axpy(ratio, z, x)  # and that the next T
-        return dot(gap, gap), max(0.0, both - dual), dual, primal_max, change_max
+        return float(gap @ gap), max(0.0, both - dual), dual, primal_max, change_max
 
     def work(s: slice) -> list[tuple[float, float, float, float, float]]:
         # One call for all pieces of a thread: handing them out one by one would take as long as the work.

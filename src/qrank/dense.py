@@ -54,15 +54,6 @@ def add_gram(a: np.ndarray, out: np.ndarray, first: bool) -> None:
     _call("syrk", a.dtype, b"L", how, n, k, 1.0, a, lead, 0.0 if first else 1.0, out, n)
 
 
-def dot(x: np.ndarray, y: np.ndarray) -> float:
-    """Return the inner product of two vectors, contiguous, without the interpreter's lock.
-
-    >>> dot(np.array([1.0, 2.0]), np.array([3.0, 4.0]))
-    11.0
-    """
-    return float(np.dot(x, y))
-
-
 def axpy(alpha: float, x: np.ndarray, y: np.ndarray) -> None:
     """Add alpha x to y, both contiguous vectors of one real type: one pass where NumPy takes two.
 
