@@ -200,7 +200,8 @@ def _penalties(store: Store, cells: Sequence[Cell], size: Size, out: Path, shelf
     parts = []
     for data in dict.fromkeys(cell.data for cell in cells):
         of_data = [cell for cell in cells if cell.data == data]
-        plain = [Cell(data, "vmtqn", p) for p in dict.fromkeys(cell.p for cell in of_data)]  # to set the others against
+        rates = dict.fromkeys(cell.p for cell in of_data)
+        plain = [Cell(data, method, p) for method in ("vmtqn", "motqn") for p in rates]  # to set the others against
         column = "psnr_missing" if data.startswith("balloons") else "psnr"
         table = tables.quality(store, [*plain, *of_data], data, column, beside=False)
         if table is not None:

@@ -202,7 +202,7 @@ def penalties(size: Size) -> list[Cell]:
     sets += [] if quick else [("coil-64", (0.2, 0.5), 1)]
     for data, rates, draws in sets:
         for name in PENALTIES:
-            found += grid(data, ("vmtqn",), rates, draws, {"penalty": name})
+            found += grid(data, ("vmtqn", "motqn"), rates, draws, {"penalty": name})
         if data != "balloons" and not quick:
             found += grid(data, ("vmtqn",), rates, draws, {"preset": "paper"})
     return found
