@@ -24,7 +24,7 @@ import numpy as np
 PRODUCT, DECOMPOSITION, FFT, VECTOR = "products", "decompositions", "FFT", "BLAS on vectors"
 PASS = "element-wise"  # a function of the module itself: what it spends in kernels is entered there and not here
 _KINDS = {
-    "numpy": {"matmul": PRODUCT, "dot": PRODUCT, "tensordot": PRODUCT},
+    "numpy": {"matmul": PRODUCT, "dot": PRODUCT, "tensordot": PRODUCT, "vdot": VECTOR},
     "numpy.linalg": dict.fromkeys(("svd", "eigh", "eigvalsh", "qr", "solve", "inv", "cholesky"), DECOMPOSITION),
     "scipy.linalg": dict.fromkeys(
         ("svd", "eigh", "eigvalsh", "qr", "solve", "lu_factor", "lu_solve", "cho_factor", "solve_triangular"),

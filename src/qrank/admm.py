@@ -56,17 +56,17 @@ def advance(
         gap = np.subtract(y1[s], x, out=threads.scratch("gap", t.shape, t.dtype))
         gap *= omega
         z = np.subtract(t, x, out=threads.scratch("z", t.shape, t.dtype))  # off Omega: X_{k-1} - X_k
-        both = float(z @ z)
+        both = _square(z)
         primal_max = change_max = 0.0
         if last is not None:
             primal_max = _max_abs(gap)
             change_max = max(_max_abs(z[~known]), _max_abs(last[k] - x[known]))
             last[k] = x[known]
         z *= omega
-        dual = float(z @ z)
+        dual = _square(z)
         axpy(1, gap, x)  # on Omega X becomes Y,
         axpy(ratio, z, x)  # and that the next T
-        return float(gap @ gap), max(0.0, both - dual), dual, primal_max, change_max
+        return _square(gap), max(0.0, both - dual), dual, primal_max, change_max
 
     def work(s: slice) -> list[tuple[float, float, float, float, float]]:
         # One call for all pieces of a thread: handing them out one by one would take as long as the work.
@@ -93,6 +93,10 @@ def known_entries(x: np.ndarray, observed: np.ndarray) -> Known:
 
 def _root(squares: tuple[float, ...]) -> float:
     return math.sqrt(math.fsum(squares))
+
+
+def _square(a: np.ndarray) -> float:
+    return float(np.vdot(a, a))  # lets the other threads run meanwhile; `@` and `np.dot` of vectors do not
 
 
 def _max_abs(a: np.ndarray) -> float:

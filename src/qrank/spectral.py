@@ -63,7 +63,7 @@ def _energies(a: np.ndarray) -> np.ndarray:
     if np.iscomplexobj(flat):
         flat = flat.view(np.real(flat).dtype)
     if flat.shape[1] > LARGE * LARGE:  # BLAS is faster on long rows, a single call on short ones
-        return np.array([one @ one for one in flat])
+        return np.array([np.vdot(one, one) for one in flat])  # `@` of vectors would hold up the other threads
     return np.einsum("ij,ij->i", flat, flat)
 
 
