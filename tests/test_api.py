@@ -179,3 +179,11 @@ def test_bad_input_gets_one_sentence(case):
         qrank.complete(**arguments)
     assert isinstance(caught.value, ValueError | TypeError)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["motqn", "tqn-random"])
+def test_the_same_call_gives_the_same_answer_unless_told_otherwise(name, rng):
+    y = np.where(rng.random((9, 8, 7)) < 0.6, rng.standard_normal((9, 8, 7)), np.nan)
+    first = qrank.complete(y, method=name).x
+    np.testing.assert_array_equal(qrank.complete(y, method=name).x, first)
+    assert (qrank.complete(y, method=name, rng=None).x != first).any()
