@@ -156,7 +156,8 @@ def run_growth(plan: Plan) -> None:
 
 def run_threads(plan: Plan) -> None:
     """Check that the number of threads does not matter."""
-    common = {"data": "clip", "p": 0.3, "folder": plan.folder, "quick": True, "size": DATA["clip"].quick}
+    size = DATA["clip"].quick if plan.quick else DATA["clip"].shape
+    common = {"data": "clip", "p": 0.3, "folder": plan.folder, "quick": plan.quick, "size": size}
     run_cell(plan, "threads", None, kind="threads", **common)
 
 

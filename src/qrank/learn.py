@@ -20,6 +20,7 @@ from .transforms import Matrix, Transform
 
 STARTS = ("spun", "pca", "last")  # of MOTQN's Q-updates, see ManifoldDescent
 LIKE = 2  # singular values within this factor of each other are alike
+NEAR = 30  # lam so many times below what a Gram matrix tells still matters for the answer
 
 
 class Learned(NamedTuple):
@@ -129,7 +130,7 @@ class MaximalVariance:
         gram = work.array("gram", (short, short), t.dtype)
         threads.gram(flat.T if wide else flat, gram, space)
         sure = told(float(np.trace(gram)), lam, t.dtype)
-        near = not sure and told(float(np.trace(gram)), 30 * lam, t.dtype)  # where what is mixed up matters most
+        near = not sure and told(float(np.trace(gram)), NEAR * lam, t.dtype)  # where what is mixed up matters most
         if near and t.dtype.itemsize < 8 and (not wide or short < SMALL):
             s, exact = eigh(double_gram(flat.T if wide else flat), lam * lam)
             s, rows = s.astype(t.dtype), gram[: len(exact)]
@@ -208,10 +209,12 @@ class ManifoldDescent:
                 value(rotation)
             prox = x.reshape(self.r, -1)
 
-            def work(s: slice) -> np.ndarray:  # G once more, a few columns at a time, costs less than keeping it
+            columns = max(512, (1 << 17) // len(flat))
+
+            def work(share: slice) -> np.ndarray:  # G once more, a few columns at a time, costs less than keeping it
                 total = np.zeros((self.r, self.r), t.dtype)
-                for first in range(s.start, s.stop, columns):
-                    part = slice(first, min(first + columns, s.stop))
+                for first in range(share.start, share.stop, columns):
+                    part = slice(first, min(first + columns, share.stop))
                     # rows of falling size, each rounded on its own
                     base = flat[:, part] if self.r < len(t) else v.T @ flat[:, part]
                     g = np.matmul(rotation.T, base, out=threads.scratch("columns", base.shape, t.dtype))
@@ -219,9 +222,7 @@ class ManifoldDescent:
                     total += base @ g.T
                 return total
 
-            columns = max(512, (1 << 17) // len(flat))
-            share = -(-flat.shape[1] // threads.count())
-            return np.sum(threads.each(work, flat.shape[1], share), axis=0) / lam
+            return np.sum(threads.each(work, flat.shape[1], -(-flat.shape[1] // threads.count())), axis=0) / lam
 
         rotation = spin(s, self.rng) if self.start == "spun" else np.eye(self.r, dtype=t.dtype)
         start = value(rotation)

@@ -18,12 +18,13 @@ from .sources import SOURCES
 HEAD = """# The paper, reproduced
 
 Every table and figure of the experiments of "Tensor Q-Rank: New Data Dependent Definition of Tensor Rank" (Kong, Lu, Lin),
-computed with qrank. Made by `qrank reproduce all --data DIR --page docs/reproduction.md`; but for the paper's own figures no
-number is typed in. Data are grey in [0, 1], every entry is seen with probability p, PSNR is the paper's (of answers cut to [0, 1]
-where a table says so), and every method runs with its default settings unless its row says otherwise. The cells, with settings,
-versions, seeds, hashes of the data and times, are in the CSV file of each experiment; times of cells that shared the machine with
-others (`--jobs`) say nothing, those of `runtime` and `rank` had it to themselves. Differences from the paper: its clips of HMDB51 are not named, so others
-stand for them; which CIFAR images it drew is not known; and where a table says so, a smaller version stands for the data.
+computed with qrank. Made by `qrank reproduce all --data DIR --page docs/reproduction.md`; but for the paper's own figures
+no number is typed in. Data are grey in [0, 1], every entry is seen with probability p, PSNR is the paper's (of answers cut
+to [0, 1] where a table says so), and every method runs with its default settings unless its row says otherwise. The cells,
+with settings, versions, seeds, hashes of the data and times, are in the CSV file of each experiment; times of cells that
+shared the machine with others (`--jobs`) say nothing, those of `runtime` and `rank` had it to themselves. Differences from
+the paper: its clips of HMDB51 are not named, so others stand for them; which CIFAR images it drew is not known; and where a
+table says so, a smaller version stands for the data.
 """
 
 

@@ -242,7 +242,7 @@ class MOTQN(Learning):
     )
 
     descents: int = 1  # Cayley steps in one Q-update
-    start: str = "spun"  # where a Q-update starts: see `learn.STARTS`
+    start: str = "spun"  # where a Q-update starts: see `learn.ManifoldDescent`
     step_size: str = "backtracking"  # or "printed": the paper's, which overshoots
 
     def __post_init__(self) -> None:
