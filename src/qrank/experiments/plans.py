@@ -28,6 +28,8 @@ ROWS = {
     "silrtc": "SiLRTC",
     "latent": "latent trace norm",
 }
+LOG_SUM = {"penalty": "log-sum"}
+NAMES = {**ROWS, "motqn, penalty log-sum": "MOTQN, log-sum (not in the paper)"}  # of cells, by their labels
 OURS = ("vmtqn", "motqn", "tnn")
 PENALTIES = ("p-shrinkage", "log-sum", "schatten", "grouped")
 
@@ -110,8 +112,10 @@ def coil(size: Size) -> list[Cell]:
     def draws(method: str, p: float) -> int:
         return 3 if method in OURS and p in (0.2, 0.5) else 1
 
-    whole = grid("coil", ("vmtqn", "tnn"), (0.2, 0.4), pictures_at=0.2) + grid("coil", ("vmtqn",), (0.1, 0.3, 0.5))
-    return whole + grid("coil-64", ROWS, RATES, draws, pictures_at=0.2)
+    whole = grid("coil", OURS, (0.2, 0.4), pictures_at=0.2) + grid("coil", ("vmtqn",), (0.1, 0.3, 0.5))
+    whole += grid("coil", ("motqn",), (0.2, 0.4), options=LOG_SUM, pictures_at=0.2)
+    small = grid("coil-64", ROWS, RATES, draws, pictures_at=0.2)
+    return whole + small + grid("coil-64", ("motqn",), RATES, options=LOG_SUM, pictures_at=0.2)
 
 
 def video(size: Size) -> list[Cell]:
