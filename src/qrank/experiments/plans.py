@@ -113,7 +113,7 @@ def coil(size: Size) -> list[Cell]:
         return 3 if method in OURS and p in (0.2, 0.5) else 1
 
     whole = grid("coil", OURS, (0.2, 0.4), pictures_at=0.2) + grid("coil", ("vmtqn",), (0.1, 0.3, 0.5))
-    whole += grid("coil", ("motqn",), (0.2, 0.4), options=LOG_SUM, pictures_at=0.2)
+    whole += grid("coil", ("motqn",), (0.4, 0.5), options=LOG_SUM)
     small = grid("coil-64", ROWS, RATES, draws, pictures_at=0.2)
     return whole + small + grid("coil-64", ("motqn",), RATES, options=LOG_SUM, pictures_at=0.2)
 
