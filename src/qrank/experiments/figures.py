@@ -50,7 +50,7 @@ def curves(store: Store, plan: Sequence[Cell], sets: dict[str, str], path: Path)
     figure = _figure(5.2 * len(there) + 1.2, 4)
     axes = figure.subplots(1, len(there), squeeze=False)[0]
     for ax, (data, found) in zip(axes, there.items(), strict=True):
-        top = 0.0
+        lowest, top = np.inf, 0.0
         for i, label in enumerate(name for name in NAMES if name in found):
             ours = {p: float(np.mean(values)) for p, values in sorted(found[label].items())}
             ax.plot(list(ours), list(ours.values()), marker="o", ms=3, color=f"C{i % 10}", label=NAMES[label],
@@ -58,9 +58,10 @@ def curves(store: Store, plan: Sequence[Cell], sets: dict[str, str], path: Path)
             theirs = {p: printed(data, label, p) for p in ours}
             theirs = {p: v for p, v in theirs.items() if isinstance(v, float)}
             ax.plot(list(theirs), list(theirs.values()), ls="--", lw=0.8, color=f"C{i % 10}")
+            lowest = min([lowest, *ours.values(), *theirs.values()])
             if label != "tqn-oracle":
                 top = max([top, *ours.values(), *theirs.values()])
-        ax.set(title=sets[data], xlabel="sampling rate p", ylabel="PSNR, dB", ylim=(None, top + 3))
+        ax.set(title=sets[data], xlabel="sampling rate p", ylabel="PSNR, dB", ylim=(lowest - 1, top + 3))
         ax.grid(alpha=0.3)
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside right center", fontsize="small")
     return _save(figure, path)
@@ -144,13 +145,15 @@ def times(store: Store, plan: Sequence[Cell], path: Path) -> Path | None:
             return path
     if not runs:
         return None
-    figure = _figure(11, 4)
+    figure = _figure(12, 4)
     left, right = figure.subplots(1, 2)
     names = list(runs)
-    left.barh([NAMES.get(n, n) for n in names], [runs[n]["seconds"] / runs[n]["steps"] for n in names],
-              color=[f"C{i % 10}" for i in range(len(names))])  # fmt: skip
+    bars = left.barh([NAMES.get(n, n) for n in names], [runs[n]["seconds"] / runs[n]["steps"] for n in names],
+                     color=[f"C{i % 10}" for i in range(len(names))])  # fmt: skip
+    left.bar_label(bars, fmt="%.2g", padding=3)
     left.invert_yaxis()
-    left.set(xlabel="seconds per iteration", xscale="log")
+    left.margins(x=0.12)
+    left.set(xlabel="seconds per iteration")
     left.grid(alpha=0.3, axis="x")
     for i, name in enumerate(names):
         if name == "tqn-oracle":
@@ -159,7 +162,7 @@ def times(store: Store, plan: Sequence[Cell], path: Path) -> Path | None:
                    ls="-" if i < 10 else ":")  # fmt: skip
     right.set(xlabel="seconds", ylabel="PSNR, dB", xscale="log")
     right.grid(alpha=0.3)
-    right.legend(fontsize="x-small")
+    figure.legend(*right.get_legend_handles_labels(), loc="outside right center", fontsize="small")
     return _save(figure, path)
 
 

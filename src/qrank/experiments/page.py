@@ -149,7 +149,10 @@ def _runtime(store: Store, cells: Sequence[Cell], size: Size, out: Path, shelf: 
                          f"{numbers['seconds']:.0f}", f"{numbers['psnr']:.2f}"])  # fmt: skip
     if not body:
         return []
-    text = f"{SOURCES[cells[0].data].about}, p = {cells[0].p:g}, on two cores. Times are of this machine; compare them with each other."
+    text = (
+        f"{SOURCES[cells[0].data].about}, p = {cells[0].p:g}, on two cores. Times are of this machine; compare them with each"
+        " other. An iteration's is that of the run, set-up included, over their number."
+    )
     head = ["", "seconds per iteration", "iterations", "seconds", "PSNR, dB"]
     picture = figures.times(store, cells, shelf.figure("runtime"))
     return [text, tables.markdown(head, body), *shelf.link(picture, "Time per iteration, and PSNR against time")]
