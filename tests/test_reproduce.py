@@ -315,7 +315,8 @@ def test_a_row_that_the_paper_has_not_says_so(tmp_path):
     put(store, ours, 30.0)
     table = tables.quality(store, [beyond, ours], "coil")
     assert table is not None
-    assert table.endswith("| MOTQN | 30.00 (30.13) |\n| MOTQN, log-sum (not in the paper) | **30.50** |")
+    assert table.endswith("| MOTQN | 30.00 (30.13) |\n| MOTQN, penalty log-sum | **30.50** |")
+    assert "A row with a penalty is not the paper's." in table
 
 
 def test_spectra_fall_faster_under_the_learned_transform():

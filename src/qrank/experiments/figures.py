@@ -12,7 +12,7 @@ from ..errors import FileError, need
 from . import spectra
 from .cells import Cell
 from .grid import Store
-from .plans import NAMES, Size, Square, q_sizes, rank_data, square
+from .plans import ROWS, Size, Square, named, q_sizes, rank_data, square
 from .tables import means, printed
 
 WHITE = 40.0  # dB: white in the grey-scale pictures, as in the paper
@@ -51,9 +51,9 @@ def curves(store: Store, plan: Sequence[Cell], sets: dict[str, str], path: Path)
     axes = figure.subplots(1, len(there), squeeze=False)[0]
     for ax, (data, found) in zip(axes, there.items(), strict=True):
         lowest, top = np.inf, 0.0
-        for i, label in enumerate(name for name in NAMES if name in found):
+        for i, label in enumerate(name for name in ROWS if name in found):
             ours = {p: float(np.mean(values)) for p, values in sorted(found[label].items())}
-            ax.plot(list(ours), list(ours.values()), marker="o", ms=3, color=f"C{i % 10}", label=NAMES[label],
+            ax.plot(list(ours), list(ours.values()), marker="o", ms=3, color=f"C{i % 10}", label=ROWS[label],
                     ls="-" if i < 10 else ":")  # fmt: skip
             theirs = {p: printed(data, label, p) for p in ours}
             theirs = {p: v for p, v in theirs.items() if isinstance(v, float)}
@@ -87,7 +87,7 @@ def pictures(store: Store, plan: Sequence[Cell], data: str, path: Path, tall: bo
         if not panels:
             panels["truth"] = join(list(kept["truth"][some]))
             panels[f"seen: {cell.p:.0%}"] = join(list(np.where(kept["known"], kept["truth"], 0)[some]))
-        panels[f"{NAMES.get(cell.label, cell.label)}: {numbers['psnr']:.2f} dB"] = join(list(kept["x"][some]))
+        panels[f"{named(cell.label)}: {numbers['psnr']:.2f} dB"] = join(list(kept["x"][some]))
     if len(panels) < 3:
         return None
     columns = min(5, len(panels))
@@ -148,7 +148,7 @@ def times(store: Store, plan: Sequence[Cell], path: Path) -> Path | None:
     figure = _figure(12, 4)
     left, right = figure.subplots(1, 2)
     names = list(runs)
-    bars = left.barh([NAMES.get(n, n) for n in names], [runs[n]["seconds"] / runs[n]["steps"] for n in names],
+    bars = left.barh([named(n) for n in names], [runs[n]["seconds"] / runs[n]["steps"] for n in names],
                      color=[f"C{i % 10}" for i in range(len(names))])  # fmt: skip
     left.bar_label(bars, fmt="%.2g", padding=3)
     left.invert_yaxis()
@@ -158,7 +158,7 @@ def times(store: Store, plan: Sequence[Cell], path: Path) -> Path | None:
     for i, name in enumerate(names):
         if name == "tqn-oracle":
             continue  # far above all others
-        right.plot(runs[name]["stamps"], runs[name]["curve"], color=f"C{i % 10}", label=NAMES.get(name, name),
+        right.plot(runs[name]["stamps"], runs[name]["curve"], color=f"C{i % 10}", label=named(name),
                    ls="-" if i < 10 else ":")  # fmt: skip
     right.set(xlabel="seconds", ylabel="PSNR, dB", xscale="log")
     right.grid(alpha=0.3)

@@ -12,7 +12,7 @@ from ..errors import FileError
 from . import figures, spectra, tables
 from .cells import Cell
 from .grid import Store, rows
-from .plans import NAMES, OURS, PLANS, ROWS, Size, q_sizes, rank_data, square
+from .plans import OURS, PLANS, ROWS, Size, named, q_sizes, rank_data, square
 from .sources import SOURCES
 
 HEAD = """# The paper, reproduced
@@ -145,7 +145,7 @@ def _runtime(store: Store, cells: Sequence[Cell], size: Size, out: Path, shelf: 
         numbers = store.load(cell.plain)
         if numbers is not None:
             each = numbers["seconds"] / max(1, numbers["steps"])
-            body.append([NAMES.get(cell.label, cell.label), f"{each:.3f}", str(numbers["steps"]),
+            body.append([named(cell.label), f"{each:.3f}", str(numbers["steps"]),
                          f"{numbers['seconds']:.0f}", f"{numbers['psnr']:.2f}"])  # fmt: skip
     if not body:
         return []

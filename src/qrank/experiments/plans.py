@@ -29,9 +29,18 @@ ROWS = {
     "latent": "latent trace norm",
 }
 LOG_SUM = {"penalty": "log-sum"}
-NAMES = {**ROWS, "motqn, penalty log-sum": "MOTQN, log-sum (not in the paper)"}  # of cells, by their labels
 OURS = ("vmtqn", "motqn", "tnn")
 PENALTIES = ("p-shrinkage", "log-sum", "schatten", "grouped")
+
+
+def named(label: str) -> str:
+    """Return what tables and figures call a cell's method and options.
+
+    >>> named("motqn, penalty log-sum"), named("tnn")
+    ('MOTQN, penalty log-sum', 'TNN (Fourier)')
+    """
+    method, *options = label.split(", ")
+    return ", ".join([ROWS.get(method, method), *options])
 
 
 class Size(StrEnum):

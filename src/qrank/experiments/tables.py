@@ -12,7 +12,7 @@ import numpy as np
 
 from .cells import Cell
 from .grid import Store
-from .plans import NAMES
+from .plans import ROWS, named
 from .sources import SOURCES
 
 STANDS_FOR = {"coil-64": "coil"}  # a smaller version is set beside the paper's figures for the whole
@@ -71,21 +71,21 @@ def quality(store: Store, plan: Sequence[Cell], data: str, column: str = "psnr",
     best = {
         p: max(float(np.mean(at[p])) for label, at in found.items() if p in at and label != "tqn-oracle") for p in rates
     }
-    order = [name for name in NAMES if name in found] + [label for label in found if label not in NAMES]
+    order = [name for name in ROWS if name in found] + [label for label in found if label not in ROWS]
     body, draws = [], {}
     for label in order:
-        row = [NAMES.get(label, label)]
+        row = [named(label)]
         for p in rates:
             values = found[label].get(p)
             theirs = printed(data, label, p) if beside else None
             if values is None:
-                row.append("" if theirs is None else f"– ({theirs})")
+                row.append("" if theirs is None else f"– ({_two(theirs)})")
                 continue
             mean = float(np.mean(values))
             text = f"{mean:.2f}" if mean < 400 else "exact"
             text = f"**{text}**" if round(mean, 2) == round(best[p], 2) else text
             row.append(text + ("" if theirs is None else f" ({_two(theirs)})"))
-            draws.setdefault(len(values), []).append(f"{NAMES.get(label, label)} at {p:g}")
+            draws.setdefault(len(values), []).append(f"{named(label)} at {p:g}")
         body.append(row)
     table = markdown(["PSNR, dB, at p ="] + [f"{p:g}" for p in rates], body)
     about = SOURCES[data].about + ("" if beside else ", penalties")
@@ -96,6 +96,8 @@ def quality(store: Store, plan: Sequence[Cell], data: str, column: str = "psnr",
     if beside and where is not None:
         whole = f" for {SOURCES[STANDS_FOR[data]].about}" if data in STANDS_FOR else ""
         said.append(f"In brackets the paper's figures{whole} ({where['where']}).")
+        if any(", penalty" in label for label in found):
+            said.append("A row with a penalty is not the paper's.")
     return " ".join(said) + "\n\n" + table
 
 
