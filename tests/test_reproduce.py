@@ -20,6 +20,7 @@ from qrank.experiments import PLANS, Size, Store, page, plans, sources, spectra,
 from qrank.experiments import run as run_grid
 from qrank.experiments.cells import Cell, observed, run
 from qrank.experiments.grid import COLUMNS, adopt, rows
+from qrank.penalties import LogSum, Nuclear
 
 runner = CliRunner()
 
@@ -250,17 +251,17 @@ def test_plans_are_of_known_methods_and_data(name, size):
 
 
 def test_what_the_standard_size_holds_at_full_size():
-    at = {(c.data, c.method, c.p) for c in plans.cifar(Size.STANDARD) + plans.coil(Size.STANDARD)}
-    at |= {(c.data, c.method, c.p) for c in plans.video(Size.STANDARD) + plans.smooth(Size.STANDARD)}
+    at = {(c.data, c.label, c.p) for c in plans.cifar(Size.STANDARD) + plans.coil(Size.STANDARD)}
+    at |= {(c.data, c.label, c.p) for c in plans.video(Size.STANDARD) + plans.smooth(Size.STANDARD)}
     for p in plans.RATES:
-        for method in plans.ROWS:
-            assert ("cifar-3000", method, p) in at
-            assert ("coil-64", method, p) in at
+        for row in plans.ROWS:
+            assert ("cifar-3000", row, p) in at
+            assert ("coil-64", row, p) in at
     for p in (0.1, 0.3, 0.5):
-        assert {("video", method, p) for method in plans.ROWS} <= at
-        assert {("smooth", method, p) for method in plans.OURS} <= at
-        assert {("cifar-10000", method, p) for method in ("vmtqn", "tnn")} <= at
-    assert {("coil", method, p) for method in plans.OURS for p in (0.2, 0.4)} <= at
+        assert {("video", row, p) for row in plans.ROWS} <= at
+        assert {("smooth", row, p) for row in plans.OURS} <= at
+        assert {("cifar-10000", row, p) for row in ("vmtqn", "tnn")} <= at
+    assert {("coil", row, p) for row in plans.OURS for p in (0.2, 0.4)} <= at
     assert len(plans.phase(Size.STANDARD)) >= 3 * 10 * 10 * 3
 
 
@@ -307,16 +308,19 @@ def test_a_table_sets_ours_beside_the_papers(tmp_path):
     assert "TNN" not in table
 
 
-def test_a_row_that_the_paper_has_not_says_so(tmp_path):
+def test_motqn_stands_in_a_table_with_the_papers_norm_and_with_ours(tmp_path):
     store = Store(tmp_path)
-    ours, beyond = Cell("coil", "motqn", 0.4), Cell("coil", "motqn", 0.4, options=json.dumps(plans.LOG_SUM))
-    assert beyond in [cell.plain for cell in plans.coil(Size.STANDARD)]
-    put(store, beyond, 30.5)
-    put(store, ours, 30.0)
-    table = tables.quality(store, [beyond, ours], "coil")
+    ours, papers = plans.grid("coil", ("motqn", plans.PAPERS_MOTQN), (0.4,))
+    assert {ours, papers} <= {cell.plain for cell in plans.coil(Size.STANDARD)}
+    assert ours.configured().penalty == LogSum(20)
+    assert papers.configured().penalty == Nuclear()
+    assert ours.key != papers.key
+    put(store, papers, 30.0)
+    put(store, ours, 30.5)
+    table = tables.quality(store, [papers, ours], "coil")
     assert table is not None
-    assert table.endswith("| MOTQN | 30.00 (30.13) |\n| MOTQN, penalty log-sum | **30.50** |")
-    assert "A row with a penalty is not the paper's." in table
+    assert table.endswith("| MOTQN | 30.00 (30.13) |\n| MOTQN, penalty log-sum:20 | **30.50** (30.13) |")
+    assert "MOTQN is under the paper's norm" in table
 
 
 def test_spectra_fall_faster_under_the_learned_transform():

@@ -208,21 +208,23 @@ class ManifoldDescent:
             if at is not rotation:
                 value(rotation)
             prox = x.reshape(self.r, -1)
-
             columns = max(512, (1 << 17) // len(flat))
+            # Single precision takes T under PCA: rows of falling size, each rounded on its own.
+            apart = self.r == len(t) and t.dtype.itemsize < 8
+            turn = rotation if apart else full(rotation)
 
-            def work(share: slice) -> np.ndarray:  # G once more, a few columns at a time, costs less than keeping it
+            def summed(share: slice) -> np.ndarray:  # G once more, a few columns at a time, costs less than keeping it
                 total = np.zeros((self.r, self.r), t.dtype)
                 for first in range(share.start, share.stop, columns):
                     part = slice(first, min(first + columns, share.stop))
-                    # rows of falling size, each rounded on its own
-                    base = flat[:, part] if self.r < len(t) else v.T @ flat[:, part]
-                    g = np.matmul(rotation.T, base, out=threads.scratch("columns", base.shape, t.dtype))
+                    base = v.T @ flat[:, part] if apart else flat[:, part]
+                    g = np.matmul(turn.T, base, out=threads.scratch("columns", base.shape, t.dtype))
                     g -= prox[:, part]
                     total += base @ g.T
                 return total
 
-            return np.sum(threads.each(work, flat.shape[1], -(-flat.shape[1] // threads.count())), axis=0) / lam
+            p = np.sum(threads.each(summed, flat.shape[1], -(-flat.shape[1] // threads.count())), axis=0) / lam
+            return p if apart or self.r < len(t) else v.T @ p
 
         rotation = spin(s, self.rng) if self.start == "spun" else np.eye(self.r, dtype=t.dtype)
         start = value(rotation)

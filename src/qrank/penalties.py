@@ -9,7 +9,7 @@ A penalty is a function g of one singular value, used with weight lam (= 1/mu in
 Every penalty is normalised alike: **prox sets to zero exactly the s <= lam.** So lam means the same for all of them, a
 slice whose norm is at most lam vanishes whatever the penalty, and everything is equivariant to the data's scale:
 prox(c s, c lam) = c prox(s, lam). A non-convex penalty keeps that by taking its shape relative to lam; it is then the
-family g_lam that is followed as lam shrinks.
+family g_lam that is followed as lam shrinks. ``mild`` says whether the answer depends little on how fast it does.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ class Nuclear:
     """
 
     name: ClassVar[str] = "nuclear"
+    mild: ClassVar[bool] = True
 
     def prox(self, s: np.ndarray, lam: float) -> np.ndarray:
         """Return (s - lam)_+."""
@@ -51,6 +52,7 @@ class PShrinkage:
 
     p: float = 0.5
     name: ClassVar[str] = "p-shrinkage"
+    mild: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if not -5 <= self.p <= 1 or self.p == 0:
@@ -84,6 +86,11 @@ class LogSum:
         if not self.epsilon >= 1:
             raise InputError(f"log-sum needs epsilon of at least 1, not {self.epsilon}")
 
+    @property
+    def mild(self) -> bool:
+        """Whether values must be far above lam before they are spared."""
+        return self.epsilon >= 20
+
     def prox(self, s: np.ndarray, lam: float) -> np.ndarray:
         """Return the larger root of x^2 + (e - s) x + e (lam - s) = 0, or 0 for s <= lam."""
         e = self.epsilon * lam
@@ -109,6 +116,7 @@ class Schatten:
 
     p: float = 0.8
     name: ClassVar[str] = "schatten"
+    mild: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if not 0 < self.p < 1:
@@ -149,6 +157,7 @@ class Grouped:
     power: float = 0.15
     within: LogSum = LogSum()
     name: ClassVar[str] = "grouped"
+    mild: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if not 0 <= self.power < 1:

@@ -12,7 +12,7 @@ from ..errors import FileError
 from . import figures, spectra, tables
 from .cells import Cell
 from .grid import Store, rows
-from .plans import OURS, PLANS, ROWS, Size, named, q_sizes, rank_data, square
+from .plans import OURS, PAPERS_MOTQN, PLANS, ROWS, Size, grid, named, q_sizes, rank_data, square
 from .sources import SOURCES
 
 HEAD = """# The paper, reproduced
@@ -20,11 +20,12 @@ HEAD = """# The paper, reproduced
 Every table and figure of the experiments of "Tensor Q-Rank: New Data Dependent Definition of Tensor Rank" (Kong, Lu, Lin),
 computed with qrank. Made by `qrank reproduce all --data DIR --page docs/reproduction.md`; but for the paper's own figures
 no number is typed in. Data are grey in [0, 1], every entry is seen with probability p, PSNR is the paper's (of answers cut
-to [0, 1] where a table says so), and every method runs with its default settings unless its row says otherwise. The cells,
-with settings, versions, seeds, hashes of the data and times, are in the CSV file of each experiment; times of cells that
-shared the machine with others (`--jobs`) say nothing, those of `runtime` and `rank` had it to themselves. Differences from
-the paper: its clips of HMDB51 are not named, so others stand for them; which CIFAR images it drew is not known; and where a
-table says so, a smaller version stands for the data.
+to [0, 1] where a table says so), and every method runs with its default settings unless its row says otherwise. The row
+*MOTQN* is the paper's model, `penalty="nuclear"`; *MOTQN, penalty log-sum:20* is the same algorithm with qrank's default
+penalty, which is not the paper's. The cells, with settings, versions, seeds, hashes of the data and times, are in the CSV
+file of each experiment; times of cells that shared the machine with others (`--jobs`) say nothing, those of `runtime` and
+`rank` had it to themselves. Differences from the paper: its clips of HMDB51 are not named, so others stand for them; which
+CIFAR images it drew is not known; and where a table says so, a smaller version stands for the data.
 """
 
 
@@ -113,20 +114,20 @@ def _spectrum(store: Store, cells: Sequence[Cell], size: Size, out: Path, shelf:
 
 
 def _phase(store: Store, cells: Sequence[Cell], size: Size, out: Path, shelf: Shelf) -> list[str]:
-    grid = square(size)
-    panels = {ROWS[m]: [c for c in cells if c.method == m] for m in OURS}
-    picture = figures.squares(store, grid, panels, shelf.figure("phase"))
+    whole = square(size)
+    panels = {ROWS[row]: [c for c in cells if c.label == row] for row in OURS}
+    picture = figures.squares(store, whole, panels, shelf.figure("phase"))
     if picture is None:
         return []
-    values = {m: figures.recovered(store, grid, panels[ROWS[m]]) for m in OURS}
-    many = len(grid.rates) * len(grid.ranks)
+    values = {row: figures.recovered(store, whole, panels[ROWS[row]]) for row in OURS}
+    many = len(whole.rates) * len(whole.ranks)
     body = []
-    for m in OURS:
-        there, tnn = values[m] >= figures.WHITE, values["tnn"] >= figures.WHITE
-        body.append([ROWS[m], str(int(there.sum())), str(int((tnn & ~there).sum()))])
+    for row in OURS:
+        there, tnn = values[row] >= figures.WHITE, values["tnn"] >= figures.WHITE
+        body.append([ROWS[row], str(int(there.sum())), str(int((tnn & ~there).sum()))])
     text = (
-        f"Synthetic tensors {' x '.join([grid.data.split('-')[1]] * 3)}, {len(grid.rates)} sampling rates x {len(grid.ranks)}"
-        f" Q-ranks, {grid.trials} trial{'s' * (grid.trials > 1)} each (the paper: 50 x 50 cells, 10 trials)."
+        f"Synthetic tensors {' x '.join([whole.data.split('-')[1]] * 3)}, {len(whole.rates)} sampling rates x {len(whole.ranks)}"
+        f" Q-ranks, {whole.trials} trial{'s' * (whole.trials > 1)} each (the paper: 50 x 50 cells, 10 trials)."
     )
     head = ["", f"cells with 40 dB and more, of {many}", "cells that TNN recovers and this does not"]
     return [text, tables.markdown(head, body), *shelf.link(picture, "PSNR over sampling rate and Q-rank, 40 dB white")]
@@ -188,13 +189,13 @@ def _rank(store: Store, cells: Sequence[Cell], size: Size, out: Path, shelf: She
         parts.append(tables.markdown(["r", "PSNR, dB", "seconds", "iterations"], body))
     picture = figures.influence_of_r(store, cells, size, out, shelf.figure("rank"))
     parts += shelf.link(picture, "Time, PSNR and singular values against r")
-    grid = square(size)
+    whole = square(size)
     picture = figures.sizes_of_q(store, cells, size, shelf.figure("rank-synthetic"))
     if picture is not None:
         few = ", ".join(str(r) for r in q_sizes(size))
         parts.append(
             f"Three sizes of Q, r = {few}, on the synthetic grid: a truth whose Q-rank is above r cannot be recovered"
-            f" ({len(grid.rates)} x {len(grid.ranks)} cells)."
+            f" ({len(whole.rates)} x {len(whole.ranks)} cells)."
         )
         parts += shelf.link(picture, "PSNR over sampling rate and Q-rank for three sizes of Q")
     return parts
@@ -205,7 +206,7 @@ def _penalties(store: Store, cells: Sequence[Cell], size: Size, out: Path, shelf
     for data in dict.fromkeys(cell.data for cell in cells):
         of_data = [cell for cell in cells if cell.data == data]
         rates = dict.fromkeys(cell.p for cell in of_data)
-        plain = [Cell(data, method, p) for method in ("vmtqn", "motqn") for p in rates]  # to set the others against
+        plain = grid(data, ("vmtqn", PAPERS_MOTQN), rates)  # to set the others against
         column = "psnr_missing" if data.startswith("balloons") else "psnr"
         table = tables.quality(store, [*plain, *of_data], data, column, beside=False)
         if table is not None:
