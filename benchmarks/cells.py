@@ -20,7 +20,7 @@ import numpy as np
 from . import cases, kernels, measure
 
 Spec = dict[str, Any]
-NORM = {"penalty": "nuclear"}  # what the literal algorithm minimises, and here all others, motqn too
+NORM: Spec = {"penalty": "nuclear"}  # what the literal algorithm minimises, and here all others, motqn too
 
 
 def pause() -> None:
