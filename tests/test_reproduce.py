@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 import qrank
 from qrank.cli.app import app
 from qrank.errors import FileError, InputError
-from qrank.experiments import PLANS, Size, Store, page, plans, sources, spectra, tables
+from qrank.experiments import PLANS, Size, Store, figures, page, plans, sources, spectra, tables
 from qrank.experiments import run as run_grid
 from qrank.experiments.cells import Cell, observed, run
 from qrank.experiments.grid import COLUMNS, adopt, rows
@@ -321,6 +321,25 @@ def test_motqn_stands_in_a_table_with_the_papers_norm_and_with_ours(tmp_path):
     assert table is not None
     assert table.endswith("| MOTQN | 30.00 (30.13) |\n| MOTQN, penalty log-sum:20 | **30.50** (30.13) |")
     assert "MOTQN is under the paper's norm" in table
+
+
+def test_panels_share_a_legend_so_a_row_has_one_colour(tmp_path, monkeypatch):
+    store, drawn = Store(tmp_path), []
+    cells = plans.grid("cifar-3000", ("vmtqn", "tnn"), (0.1, 0.3)) + plans.grid(
+        "cifar-10000", ("tnn", "tmac"), (0.1, 0.3)
+    )
+    for cell in cells:
+        put(store, cell, 20.0)
+    monkeypatch.setattr(figures, "_save", lambda figure, path: drawn.append(figure) or path)
+    figures.curves(store, cells, {"cifar-3000": "few", "cifar-10000": "many"}, tmp_path / "x.png")
+    colours: dict[str, set[str]] = {}
+    for ax in drawn[0].axes:
+        for line in ax.get_legend_handles_labels()[0]:
+            colours.setdefault(line.get_label(), set()).add(line.get_color())
+    assert set(colours) == {"VMTQN", "TNN (Fourier)", "TMac"}
+    assert all(len(found) == 1 for found in colours.values())
+    assert len(set.union(*colours.values())) == 3
+    assert [text.get_text() for text in drawn[0].legends[0].get_texts()] == ["VMTQN", "TNN (Fourier)", "TMac"]
 
 
 def test_spectra_fall_faster_under_the_learned_transform():

@@ -51,7 +51,9 @@ def curves(store: Store, plan: Sequence[Cell], sets: dict[str, str], path: Path)
     axes = figure.subplots(1, len(there), squeeze=False)[0]
     for ax, (data, found) in zip(axes, there.items(), strict=True):
         lowest, top = np.inf, 0.0
-        for i, label in enumerate(name for name in ROWS if name in found):
+        for i, label in enumerate(ROWS):  # the same colour in every panel: they share a legend
+            if label not in found:
+                continue
             ours = {p: float(np.mean(values)) for p, values in sorted(found[label].items())}
             ax.plot(list(ours), list(ours.values()), marker="o", ms=3, color=f"C{i % 10}", label=ROWS[label],
                     ls="-" if i < 10 else ":")  # fmt: skip
@@ -63,7 +65,9 @@ def curves(store: Store, plan: Sequence[Cell], sets: dict[str, str], path: Path)
                 top = max([top, *ours.values(), *theirs.values()])
         ax.set(title=sets[data], xlabel="sampling rate p", ylabel="PSNR, dB", ylim=(lowest - 1, top + 3))
         ax.grid(alpha=0.3)
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside right center", fontsize="small")
+    lines = {line.get_label(): line for ax in axes for line in ax.get_legend_handles_labels()[0]}
+    names = [name for name in ROWS.values() if name in lines]
+    figure.legend([lines[name] for name in names], names, loc="outside right center", fontsize="small")
     return _save(figure, path)
 
 
