@@ -134,7 +134,8 @@ def coil(size: Size) -> list[Cell]:
     if size is Size.FULL:
         return grid("coil", ROWS, RATES, pictures_at=0.2)
 
-    whole = grid("coil", OURS, (0.2, 0.4), pictures_at=0.2) + grid("coil", ("vmtqn", "motqn"), (0.1, 0.3, 0.5, 0.6))
+    whole = grid("coil", OURS, (0.2, 0.4), pictures_at=0.2)
+    whole += grid("coil", ("vmtqn",), (0.1, 0.3, 0.5, 0.6)) + grid("coil", ("motqn",), (0.3, 0.5, 0.6))
     whole += grid("coil", ("motqn",), (0.4, 0.5), options=LOG_SUM)
     small = grid("coil-64", ROWS, RATES, pictures_at=0.2)
     return whole + small + grid("coil-64", ("motqn",), RATES, options=LOG_SUM, pictures_at=0.2)
@@ -230,7 +231,6 @@ def penalties(size: Size) -> list[Cell]:
         return found
     for data in ("video", "coil-64"):
         found += grid(data, ("motqn",), (0.2, 0.5)) + grid(data, ("vmtqn", "motqn"), (0.2, 0.5), options=LOG_SUM)
-        found += grid(data, ("vmtqn",), (0.2, 0.5), options={"preset": "paper"})
     return found
 
 
