@@ -135,7 +135,7 @@ def coil(size: Size) -> list[Cell]:
         return grid("coil", ROWS, RATES, pictures_at=0.2)
 
     whole = grid("coil", OURS, (0.2, 0.4), pictures_at=0.2)
-    whole += grid("coil", ("vmtqn",), (0.1, 0.3, 0.5, 0.6)) + grid("coil", ("motqn",), (0.3, 0.5, 0.6))
+    whole += grid("coil", ("vmtqn", "motqn"), (0.1, 0.3, 0.5, 0.6))
     whole += grid("coil", ("motqn",), (0.4, 0.5), options=LOG_SUM)
     small = grid("coil-64", ROWS, RATES, pictures_at=0.2)
     return whole + small + grid("coil-64", ("motqn",), RATES, options=LOG_SUM, pictures_at=0.2)
