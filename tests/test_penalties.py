@@ -13,6 +13,7 @@ ALL = [
     PShrinkage(-1.0),
     LogSum(1.1),
     LogSum(4.0),
+    LogSum(20.0),
     Schatten(0.5),
     Schatten(0.3),
     Grouped(),

@@ -347,12 +347,24 @@ def test_the_hand_run_loop_equals_solve(rng):
     np.testing.assert_allclose(problem.fill(method.answer(state).copy()), result.x, atol=1e-9)
 
 
-def test_the_papers_preset():
-    method = METHODS["vmtqn"].configured("paper")
+@pytest.mark.parametrize("name", ["vmtqn", "motqn"])
+def test_the_papers_preset(name):
+    method = METHODS[name].configured("paper")
     wanted = {"rho": 1.1, "mu0": 1e-4, "mu_max": 1e10, "tol": 1e-8, "update_every": 1, "absolute": True}
+    wanted |= {"penalty": Nuclear()}
     assert {name: getattr(method, name) for name in wanted} == wanted
     assert "rho=1.1" in str(method)
     assert dataclasses.replace(method, rho=1.3).rho == 1.3
+
+
+@pytest.mark.parametrize(
+    ("penalty", "rho"),
+    [("nuclear", None), ("log-sum:20", None), ("log-sum", 1.1), ("p-shrinkage", 1.1), ("grouped", 1.1)],
+)
+def test_mu_grows_slowly_unless_the_penalty_is_mild(penalty, rho):
+    assert METHODS["vmtqn"].configured(None, penalty=penalty).rho == rho
+    assert METHODS["vmtqn"].configured(None, penalty=penalty, rho=1.3).rho == 1.3
+    assert METHODS["motqn"].configured(None).rho is None
 
 
 def test_default_and_paper_agree_in_quality(rng):
