@@ -80,7 +80,8 @@ def completion(spec: Spec) -> Spec:
 def profile(spec: Spec) -> Spec:
     """Run the default's steps by hand under the ledger; the PSNR after each step, off the clock."""
     ledger = kernels.watch("qrank", more=("advance", "add_gram", "eigh_above", "axpy"))
-    from qrank import admm, dense, lapack, threads
+    from qrank.kernels import advance as admm
+    from qrank.kernels import dense, lapack, threads
     from qrank.methods import METHODS
     from qrank.problem import Problem
 
@@ -222,7 +223,7 @@ def rival(spec: Spec) -> Spec:
 
 def growth(spec: Spec) -> Spec:
     """Time the steps of a default run, and beside it the eigendecompositions that the slices need."""
-    from qrank import threads
+    from qrank.kernels import threads
 
     found = completion(spec)
     stamps = found["stamps"]

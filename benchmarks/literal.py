@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from qrank import stiefel
+from qrank.transforms import stiefel
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import qrank
-from qrank.compare import compare
 from qrank.data import low_q_rank, observed
+from qrank.study.compare import compare
 
 X = low_q_rank((14, 12, 8), r=2, rng=0)
 
@@ -34,7 +34,7 @@ def test_learning_wins_on_the_papers_tensor():
 
 
 def test_second_start_runs_only_what_is_new(tmp_path, monkeypatch):
-    module = __import__("sys").modules["qrank.compare"]
+    module = __import__("sys").modules["qrank.study.compare"]
     ran = []
     honest = module._run
     monkeypatch.setattr(module, "_run", lambda *a: ran.append(a[2]) or honest(*a))

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from qrank import lapack, threads
-from qrank.dense import FEW, add_gram, eigh_above
+from qrank.kernels import lapack, threads
+from qrank.kernels.dense import FEW, add_gram, eigh_above
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from golden.cases import ANSWERS, CASES, answer, filled_photo
 
 KEPT = dict(np.load(ANSWERS))

@@ -9,8 +9,8 @@ import pytest
 
 from qrank import complete
 from qrank.data import low_q_rank, observed, scenes
-from qrank.inspection import inspect
 from qrank.metrics import rmse
+from qrank.study.inspect import inspect
 
 X = low_q_rank((20, 18, 12), r=2, rng=0)
 

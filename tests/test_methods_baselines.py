@@ -5,10 +5,10 @@ import pytest
 
 import qrank
 from qrank.errors import InputError, KindError
-from qrank.framelets import Framelet, bspline_filters
+from qrank.kernels.unfoldings import Unfolding, spectral_norm
 from qrank.methods import METHODS
-from qrank.solve import Status
-from qrank.unfoldings import Unfolding, spectral_norm
+from qrank.result import Status
+from qrank.transforms.framelets import Framelet, bspline_filters
 
 limited = pytest.mark.filterwarnings("ignore::qrank.errors.ConvergenceWarning")  # the step limit is on purpose
 
@@ -238,7 +238,7 @@ def test_framelet_filters_are_those_of_the_literature():
     "shape", [(5, 7), (7, 5), (3, 4, 5), (20, 3, 4), (2, 20, 3), (3, 4, 20), (2, 3, 4, 5), (1, 4, 1)]
 )
 def test_unfoldings(shape, piece, monkeypatch):
-    monkeypatch.setattr("qrank.unfoldings.PIECE", piece)
+    monkeypatch.setattr("qrank.kernels.unfoldings.PIECE", piece)
     rng = np.random.default_rng(0)
     x = rng.standard_normal(shape)
     for mode in range(x.ndim):

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import qrank
-from qrank.framelets import Framelet
 from qrank.methods.latent import Latent
 from qrank.methods.snn import HaLRTC
 from qrank.problem import Problem
+from qrank.transforms.framelets import Framelet
 
 cp = pytest.importorskip("cvxpy")
 

@@ -18,8 +18,8 @@ from qrank.report import fibres, fragment, write_comparison, write_report
 from qrank.report.pictures import BUDGET, Scene, frames
 from qrank.report.spectrum import Spectrum
 from qrank.report.view import View
-from qrank.solve import Completion, Record, Status
-from qrank.transforms import Matrix, random_orthogonal
+from qrank.result import Completion, Record, Status
+from qrank.transforms.base import Matrix, random_orthogonal
 
 NASTY = "<script>alert(1)</script>.avi"
 

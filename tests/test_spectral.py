@@ -4,10 +4,10 @@ import threadpoolctl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qrank import lapack, threads
+from qrank.kernels import lapack, threads
+from qrank.kernels.spectral import energies, shrink, singular_values, spectral_norm
 from qrank.penalties import Grouped, LogSum, Nuclear, PShrinkage
-from qrank.spectral import energies, shrink, singular_values, spectral_norm
-from qrank.transforms import Fourier
+from qrank.transforms.base import Fourier
 
 
 def by_svd(g, lam, penalty):

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qrank import stiefel
+from qrank.transforms import stiefel
 
 
 def point(rng, n, r):

@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 
 import qrank
 from conftest import low_rank
-from qrank.admm import FASTEST, PIECE, SLOWEST, advance, known_around, known_entries, pace
-from qrank.learn import Keep, ManifoldDescent, MaximalVariance, spin
+from qrank.kernels.advance import FASTEST, PIECE, SLOWEST, advance, known_around, known_entries, pace
+from qrank.kernels.spectral import shrink
+from qrank.kernels.threads import Workspace
 from qrank.methods import METHODS
 from qrank.penalties import Nuclear, PShrinkage
+from qrank.priors.learn import Keep, ManifoldDescent, MaximalVariance, spin
 from qrank.problem import Problem
-from qrank.spectral import shrink
-from qrank.threads import Workspace
-from qrank.transforms import Matrix
+from qrank.transforms.base import Matrix
 
 FAMILY = ["vmtqn", "motqn", "tqn", "tqn-random", "tqn-oracle", "tnn", "tnn-c", "ttnn", "slicewise"]
 

@@ -9,13 +9,13 @@ Low-rank tensor completion with a transform learned from the data (tensor Q-rank
 12.0
 """
 
-from . import data, metrics, penalties, stiefel, transforms
+from . import data, metrics, penalties, transforms
+from . import report as _report  # noqa: F401  draws completions from now on
 from .api import complete
-from .compare import compare
 from .errors import ConvergenceWarning, FileError, InputError, KindError, MissingExtra
 from .files import read, write
 from .imputer import TensorImputer
-from .inspection import inspect
+from .kernels.principal import pca
 from .methods import METHODS, Method
 from .norms import (
     multi_rank,
@@ -27,11 +27,12 @@ from .norms import (
     sum_of_nuclear_norms,
     tensor_nuclear_norm,
 )
-from .principal import pca
-from .solve import Completion, Record, Status
-from .transforms import load as load_transform
-
-__version__ = "0.1.0"
+from .result import Completion, Record, Status
+from .study.compare import compare
+from .study.inspect import inspect
+from .transforms import stiefel
+from .transforms.base import load as load_transform
+from .version import __version__ as __version__
 
 __all__ = [
     "METHODS",

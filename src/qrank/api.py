@@ -9,7 +9,8 @@ import numpy as np
 from .errors import InputError, KindError, nearest
 from .methods import METHODS, Method
 from .problem import Problem
-from .solve import Completion, OnStep, Status, solve
+from .result import Completion, OnStep, Status
+from .run import solve
 
 
 def complete(

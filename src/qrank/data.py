@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from .errors import InputError, nearest
-from .principal import pca
+from .kernels.principal import pca
 from .tensor import Layout
 
 Seed = np.random.Generator | int | None

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from .errors import InputError
+from .kernels.spectral import shrink, singular_values
 from .penalties import Nuclear
-from .spectral import shrink, singular_values
 from .tensor import Layout, unfold
-from .transforms import Fourier, Transform, transform_of
+from .transforms.base import Fourier, Transform, transform_of
 
 
 def _slices(x: Any, q: Any, slice_axes: tuple[int, int]) -> tuple[np.ndarray, Transform, Layout]:

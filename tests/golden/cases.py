@@ -27,7 +27,7 @@ class Case(NamedTuple):
 
     method: str
     make: Callable[[], tuple[np.ndarray, np.ndarray]]  # truth and mask
-    options: dict[str, Any] = {}
+    options: dict[str, Any] = {}  # noqa: RUF012
     slice_axes: tuple[int, int] = (0, 1)
     same: float = 1e-6
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from .. import __version__
+from ..version import __version__
 from .compare import compare
 from .demo import demo
 from .fill import fill

@@ -10,9 +10,9 @@ import typer
 from rich.console import Console
 
 from .. import files
-from ..compare import compare as run
 from ..errors import FileError, InputError
 from ..files.missing import missing_mask
+from ..study.compare import compare as run
 from .words import ABORTED, guarded, human, leave, parse_list, parse_options, parse_slice_axes, sizes
 
 Opt = typer.Option

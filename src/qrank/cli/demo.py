@@ -13,7 +13,7 @@ from rich.console import Console
 from .. import data, metrics
 from ..api import complete
 from ..methods import METHODS
-from ..solve import Completion
+from ..result import Completion
 from .progress import Line, Stopper
 from .words import check_place, guarded
 

@@ -21,7 +21,7 @@ from ..files.media import restore
 from ..files.missing import missing_mask
 from ..files.options import parse_dtype
 from ..methods import METHODS
-from ..solve import Completion, Status
+from ..result import Completion, Status
 from .patches import SIZE, Patches
 from .progress import Line, Stopper
 from .quality import quality, sentence

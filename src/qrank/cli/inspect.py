@@ -12,7 +12,7 @@ from rich.console import Console
 from .. import files
 from ..errors import FileError
 from ..files.missing import missing_mask
-from ..inspection import inspect as look
+from ..study.inspect import inspect as look
 from .words import check_place, guarded, parse_slice_axes, sizes
 
 Opt = typer.Option

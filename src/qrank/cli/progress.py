@@ -12,7 +12,7 @@ from typing import Any
 from rich.console import Console
 
 from ..methods import Method
-from ..solve import Record
+from ..result import Record
 from .words import human
 
 WINDOW = 20  # steps that the estimate of the time left looks back on

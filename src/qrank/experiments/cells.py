@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 import scipy
 
-from .. import threads
 from ..api import complete
 from ..errors import ConvergenceWarning
+from ..kernels import threads
 from ..methods import METHODS, Method
 from ..metrics import psnr
 from ..problem import Problem
-from ..solve import OnStep, Record
+from ..result import OnStep, Record
 from . import sources
 
 SHOWN = (0.13, 0.38, 0.63, 0.88)  # which slices pictures show, as shares of n3
@@ -173,7 +173,7 @@ def _finite(value: float) -> float:
 
 def versions() -> dict[str, str]:
     """Return the versions that numbers depend on."""
-    from .. import __version__
+    from ..version import __version__
 
     python = ".".join(str(v) for v in sys.version_info[:3])
     return {"qrank": __version__, "numpy": np.__version__, "scipy": scipy.__version__, "python": python}

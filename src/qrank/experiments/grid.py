@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..errors import FileError
-from ..solve import Record
+from ..result import Record
 from . import cells, sources
 from .cells import Cell
 

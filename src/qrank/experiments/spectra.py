@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
-from .. import threads
 from ..errors import FileError
-from ..principal import pca
-from ..spectral import singular_values
-from ..transforms import Fourier, Matrix
+from ..kernels import threads
+from ..kernels.principal import pca
+from ..kernels.spectral import singular_values
+from ..transforms.base import Fourier, Matrix
 from . import sources
 from .cells import SHOWN, versions
 from .plans import Size, rank_data

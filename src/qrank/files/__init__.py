@@ -24,9 +24,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
+from qrank.atomic import replacing
 from qrank.errors import FileError
 from qrank.files import arrays, film, hdf5, images, labelled, matlab, pictures, tiff, video, zarrs
-from qrank.files.atomic import replacing
 from qrank.files.guard import reading, writing
 from qrank.files.labelled import to_xarray
 from qrank.files.media import Ask, Loaded

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from qrank.atomic import reserve
 from qrank.errors import need
 from qrank.files.arrays import own_type, plain
-from qrank.files.atomic import reserve
 from qrank.files.keys import choose
 from qrank.files.media import Ask, Loaded
 

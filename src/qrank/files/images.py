@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from qrank.atomic import filling
 from qrank.errors import FileError, need
 from qrank.files import tiff
-from qrank.files.atomic import filling
 from qrank.files.deep import is_deep_png, read_deep_png, write_deep_png
 from qrank.files.guard import reading
 from qrank.files.media import Ask, Loaded, check_frames

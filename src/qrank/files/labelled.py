@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from qrank.atomic import reserve
 from qrank.errors import FileError, InputError, need
-from qrank.files.atomic import reserve
 from qrank.files.keys import choose
 from qrank.files.media import Ask, Loaded, check_frames, find_slice_axes, numeric, restore
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from ..errors import InputError, KindError, nearest
 from ..problem import Problem
-from ..solve import Step
-from ..transforms import Transform
+from ..result import Step
+from ..transforms.base import Transform
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -37,14 +37,14 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from .. import threads
 from ..errors import InputError
-from ..framelets import Framelet
+from ..kernels import threads
+from ..kernels.spectral import PIECE, shrink, spectral_norm
 from ..penalties import Penalty, penalty_named
 from ..problem import Problem, keep_known
-from ..solve import Step
-from ..spectral import PIECE, shrink, spectral_norm
-from ..transforms import Matrix, Transform, checked_matrix
+from ..result import Step
+from ..transforms.base import Matrix, Transform, checked_matrix
+from ..transforms.framelets import Framelet
 from .base import Method, check_number
 
 START = 0.9  # the first threshold, as a share of the largest singular value of the transformed zero-filled data

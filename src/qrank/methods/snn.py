@@ -44,10 +44,10 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from .. import threads
+from ..kernels import threads
+from ..kernels.unfoldings import Of, Unfolding, accumulate, check_weights, spectral_norm, square, weights_of
 from ..problem import Problem, keep_known
-from ..solve import Step
-from ..unfoldings import Of, Unfolding, accumulate, check_weights, spectral_norm, square, weights_of
+from ..result import Step
 from .base import Method, check_number
 
 START = 0.9  # the first threshold, as a share of the largest singular value of the zero-filled unfoldings

@@ -47,11 +47,11 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from .. import threads
 from ..errors import InputError
+from ..kernels import threads
+from ..kernels.unfoldings import Of, Unfolding, accumulate, check_weights, square, weights_of
 from ..problem import Problem, keep_known
-from ..solve import Step
-from ..unfoldings import Of, Unfolding, accumulate, check_weights, square, weights_of
+from ..result import Step
 from .base import Method, check_number
 
 STRATEGIES = ("increase", "decrease", "fixed")

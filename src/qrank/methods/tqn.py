@@ -25,25 +25,17 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..admm import Known, advance, known_entries, pace
 from ..errors import InputError
-from ..learn import STARTS, Keep, Learned, Learner, ManifoldDescent, MaximalVariance
+from ..kernels.advance import Known, advance, known_entries, pace
+from ..kernels.principal import check_r, pca, principal
+from ..kernels.spectral import shrink, spectral_norm
+from ..kernels.threads import Workspace
 from ..penalties import Penalty, penalty_named
-from ..principal import check_r, pca, principal
+from ..priors.learn import STARTS, Keep, Learned, Learner, ManifoldDescent, MaximalVariance
 from ..problem import Problem
-from ..solve import Step
-from ..spectral import shrink, spectral_norm
-from ..threads import Workspace
-from ..transforms import (
-    Cosine,
-    Fourier,
-    Identity,
-    Matrix,
-    Transform,
-    random_orthogonal,
-    transform_of,
-)
-from ..wavelets import wavelet
+from ..result import Step
+from ..transforms.base import Cosine, Fourier, Identity, Matrix, Transform, random_orthogonal, transform_of
+from ..transforms.wavelets import wavelet
 from .base import Method, check_number
 
 START = 0.9  # the first lam, as a share of the largest Q-singular value of the zero-filled data

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError, MissingExtra
-from ..solve import Completion
+from ..result import PAGES, Completion
 from . import charts, facts, fibres, pictures
 from .compared import comparison
 from .page import render, write
@@ -156,3 +156,6 @@ def _structure(result: Completion, x: np.ndarray) -> list[charts.Chart]:
     if transform is not None and 1 < transform.n3 <= LARGEST_Q:
         found.append(charts.picture_of(transform))
     return found
+
+
+PAGES.update(report=write_report, fragment=fragment)

@@ -14,8 +14,8 @@ from ..errors import need
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from ..solve import Record
-    from ..transforms import Transform
+    from ..result import Record
+    from ..transforms.base import Transform
 
 # Colours that Matplotlib draws with, and what the page's style puts in their place.
 INK, FAINT = "#010101", "#020202"

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..errors import InputError, MissingExtra
 from ..metrics import psnr, rmse, ssim
-from ..solve import Completion
+from ..result import Completion
 from .view import View
 
 
@@ -204,7 +204,7 @@ def versions() -> list[tuple[str, str]]:
     import numpy
     import scipy
 
-    from .. import __version__
+    from ..version import __version__
 
     return [
         ("qrank", __version__),

@@ -10,8 +10,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from ..atomic import replacing
 from ..errors import FileError, need
-from ..files.atomic import replacing
 
 HOME = resources.files("qrank.report") / "templates"
 

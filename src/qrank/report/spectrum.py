@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..solve import Completion
-from ..spectral import singular_values
+from ..kernels.spectral import singular_values
+from ..result import Completion
 from ..tensor import Layout
-from ..transforms import Fourier, Transform
+from ..transforms.base import Fourier, Transform
 
 WORK = 4e10  # multiplications; beyond that every second (third, …) row and column stand for all
 RANK_SHARE = 1e-3

@@ -23,8 +23,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..penalties import Grouped, Penalty
 from . import dense, lapack, threads
-from .penalties import Grouped, Penalty
 
 LARGE = 100  # short sides from here on are worth a decomposition of their own, of the values that survive only
 PIECE = 1 << 16  # numbers in one thread's piece: fits the second-level cache together with its workspace

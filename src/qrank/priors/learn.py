@@ -11,12 +11,13 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from . import stiefel, threads
-from .penalties import Penalty
-from .principal import SMALL, double_gram, eigh, norms, principal, under_principal
-from .spectral import Shrunk, gram_safe, shrink, told
-from .threads import Workspace
-from .transforms import Matrix, Transform
+from ..kernels import threads
+from ..kernels.principal import SMALL, double_gram, eigh, norms, principal, under_principal
+from ..kernels.spectral import Shrunk, gram_safe, shrink, told
+from ..kernels.threads import Workspace
+from ..penalties import Penalty
+from ..transforms import stiefel
+from ..transforms.base import Matrix, Transform
 
 STARTS = ("spun", "pca", "last")  # of MOTQN's Q-updates, see ManifoldDescent
 LIKE = 2  # singular values within this factor of each other are alike

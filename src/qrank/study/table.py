@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .errors import FileError, InputError, need
+from ..errors import FileError, InputError, need
 
 if TYPE_CHECKING:
     import pandas
@@ -122,7 +122,7 @@ class Comparison:
 
     def save(self, folder: str | os.PathLike[str], *, title: str = "Methods compared") -> list[Path]:
         """Write table.csv, table.md, curves.svg, curves.png and index.html into a folder; return their paths."""
-        from . import report
+        from .. import report
 
         folder = Path(folder)
         paths = [folder / name for name in ("table.csv", "table.md", "curves.svg", "curves.png", "index.html")]

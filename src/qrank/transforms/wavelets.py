@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from .transforms import Matrix
+from .base import Matrix
 
 
 def daubechies(moments: int) -> np.ndarray:

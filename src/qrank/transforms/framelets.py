@@ -16,9 +16,9 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse
 
-from . import threads
-from .errors import InputError
-from .transforms import Transform
+from ..errors import InputError
+from ..kernels import threads
+from .base import Transform
 
 PIECE = 1 << 14  # numbers in a piece of the frames
 ORDERS = {

@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from . import data as patterns
-from . import metrics
-from .api import complete
-from .errors import ConvergenceWarning, FileError, InputError, MissingExtra, nearest
-from .methods import METHODS, Method
+from .. import data as patterns
+from .. import metrics
+from ..api import complete
+from ..errors import ConvergenceWarning, FileError, InputError, MissingExtra, nearest
+from ..methods import METHODS, Method
+from ..tensor import Layout
 from .table import Comparison
-from .tensor import Layout
 
 OnRow = Callable[[dict[str, Any], int, int], Any]
 
@@ -216,7 +216,7 @@ class _Store:
     """Finished runs, one JSON file each under ``folder/cells``; without a folder, in memory."""
 
     def __init__(self, folder: str | os.PathLike[str] | None, truth: np.ndarray, layout: Layout, seed: int) -> None:
-        from . import __version__
+        from ..version import __version__
 
         self.cells: Path | None = None
         self.shown: dict[str, np.ndarray] = {}

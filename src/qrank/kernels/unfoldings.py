@@ -21,9 +21,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..errors import InputError, KindError
 from . import threads
 from .dense import add_gram, eigh_above
-from .errors import InputError, KindError
 from .spectral import gram_safe
 
 PIECE = 1 << 16  # numbers in a piece: with what is made from it, it fits the second-level cache

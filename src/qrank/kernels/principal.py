@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
+from ..errors import InputError
+from ..tensor import Layout
 from . import lapack, threads
-from .errors import InputError
-from .tensor import Layout
 from .threads import Workspace
 
 SMALL = 256  # rows of a Gram matrix below which threads inside LAPACK gain nothing

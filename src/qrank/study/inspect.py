@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .api import complete
-from .data import observed as draw
-from .errors import ConvergenceWarning, need
-from .metrics import rmse
-from .principal import pca
-from .problem import Problem
-from .spectral import singular_values
-from .transforms import Cosine, Fourier, Identity, Matrix, Transform
-from .wavelets import wavelet
+from ..api import complete
+from ..data import observed as draw
+from ..errors import ConvergenceWarning, need
+from ..kernels.principal import pca
+from ..kernels.spectral import singular_values
+from ..metrics import rmse
+from ..problem import Problem
+from ..transforms.base import Cosine, Fourier, Identity, Matrix, Transform
+from ..transforms.wavelets import wavelet
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -19,9 +19,9 @@ import scipy.fftpack
 import scipy.linalg
 import scipy.sparse
 
-from . import threads
-from .errors import FileError, InputError, KindError, need
-from .tensor import Layout
+from ..errors import FileError, InputError, KindError, need
+from ..kernels import threads
+from ..tensor import Layout
 
 _fft: Any = scipy.fft  # its stubs know only the dispatching protocol
 

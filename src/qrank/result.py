@@ -1,0 +1,93 @@
+"""What comes out of a run: Step, Record, Status, Completion."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from enum import Enum
+from typing import Any, NamedTuple
+
+import numpy as np
+
+PAGES: dict[str, Callable[..., Any]] = {}  # who draws a completion; the room `report` puts itself here
+
+
+class Status(Enum):
+    """How a run ended; the value is a sentence for the user."""
+
+    CONVERGED = "The run converged: its stopping rule is met."
+    STEP_LIMIT = "The run reached its limit of steps before the stopping rule was met; raise max_steps or tol."
+    DIVERGED = "The run diverged: the iterate is not finite; start with a larger mu0 or a smaller rho."
+    INTERRUPTED = "The run was stopped early; the answer is that of the last finished step."
+    COMPLETE = "Nothing was missing: the array is returned as it was."
+
+    def __str__(self) -> str:
+        return self.value
+
+
+class Step(NamedTuple):
+    """What a method tells of one step; all in the scaled unit of the problem."""
+
+    objective: float  # the value of what is minimised, at X
+    primal: float  # how far X is from the known entries; relative, or absolute under the paper's rule
+    dual: float  # the dual residual of the ADMM, relative; or how far X has moved for methods without a dual
+    change: float  # how far X has moved; relative, or absolute under the paper's rule
+    mu: float
+    rank: int  # Q-rank of X, or the sum of the ranks of its unfoldings
+    slices: int  # slices, or unfoldings, that are not zero
+    learning: tuple[float, ...] = ()  # the learner's objective at its start and after every accepted step
+
+
+@dataclass(frozen=True)
+class Record:
+    """One step of a run, in the data's unit.
+
+    >>> Record(1, 0.5, 12.0, 0.1, 0.2, 0.1, 1e-3, 7, 3).rank
+    7
+    """
+
+    step: int
+    seconds: float  # since the start of the run
+    objective: float
+    primal: float
+    dual: float
+    change: float
+    mu: float
+    rank: int
+    slices: int
+    learning: tuple[float, ...] = ()
+    holdout: float | None = None  # RMSE on the held-out known entries, where there are such
+
+
+@dataclass(frozen=True, eq=False)
+class Completion:
+    """The answer: the completed array, how the run went, and the transform it learned."""
+
+    x: Any
+    status: Status
+    history: list[Record] = field(repr=False)
+    method: Any  # the configured method
+    transform: Any  # the transform that was learned, or None
+    observed: np.ndarray = field(repr=False)  # True where the value was known, of x's shape
+    slice_axes: tuple[int, int] = (0, 1)
+
+    @property
+    def seconds(self) -> float:
+        """How long the run took."""
+        return self.history[-1].seconds if self.history else 0.0
+
+    def to_dict(self) -> dict[str, list]:
+        """Return the history as columns, ready for a data frame."""
+        rows = [asdict(record) for record in self.history]
+        return {name: [row[name] for row in rows] for name in (rows[0] if rows else {})}
+
+    def report(self, path: str | os.PathLike[str], **options: Any) -> None:
+        """Write the run as one HTML page with pictures, charts and numbers: see :func:`qrank.report.write_report`."""
+        PAGES["report"](self, path, **options)
+
+    def _repr_html_(self) -> str | None:
+        return PAGES["fragment"](self)
+
+
+OnStep = Callable[[Record], Any]
