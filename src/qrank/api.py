@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from .errors import InputError, KindError, nearest
-from .methods import METHODS, Method
+from .errors import InputError, KindError
+from .methods import Method, method_named
 from .problem import Problem
 from .result import Completion, OnStep, Status
 from .run import solve
@@ -106,9 +106,7 @@ def _method(method: str | Method, preset: str | None, options: dict[str, Any]) -
         return method
     if not isinstance(method, str):
         raise KindError(f"method must be a name or a configured method, not {type(method).__name__}")
-    if method not in METHODS:
-        raise InputError(f"unknown method '{method}'{nearest(method, METHODS)}")
-    return METHODS[method].configured(preset, **options)
+    return method_named(method).configured(preset, **options)
 
 
 def _like(y: Any, x: np.ndarray, known: np.ndarray) -> Any:

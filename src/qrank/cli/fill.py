@@ -16,11 +16,11 @@ from rich.console import Console
 
 from .. import files
 from ..api import complete
-from ..errors import ConvergenceWarning, InputError, nearest
+from ..errors import ConvergenceWarning, InputError
 from ..files.media import restore
 from ..files.missing import missing_mask
 from ..files.options import parse_dtype
-from ..methods import METHODS
+from ..methods import method_named
 from ..result import Completion, Status
 from .patches import SIZE, Patches
 from .progress import Line, Stopper
@@ -73,9 +73,7 @@ def fill(
     """
     out = Console(quiet=quiet or json, highlight=False, soft_wrap=True)
     options = parse_options(option)
-    if method not in METHODS:
-        raise InputError(f"unknown method '{method}'{nearest(method, METHODS)}")
-    configured = METHODS[method].configured(preset, **options)
+    configured = method_named(method).configured(preset, **options)
     work_type = None if dtype is None else _float_type(dtype)
     check_place(report, "the report", (".html", ".htm"))
     loaded = files.read(source, frames=frames, grey=grey, resize=resize)

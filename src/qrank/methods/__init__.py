@@ -1,5 +1,6 @@
 """METHODS: every method by its name."""
 
+from ..errors import InputError, nearest
 from .base import Method
 from .frame import FTNN, TNNLinear
 from .latent import Latent
@@ -15,4 +16,17 @@ METHODS: dict[str, type[Method]] = {
     )
 }
 
-__all__ = ["METHODS", "Method"]
+
+
+def method_named(name: str) -> type[Method]:
+    """Return a method by its name, or say which one may be meant.
+
+    >>> method_named("tnn").name
+    'tnn'
+    """
+    if name not in METHODS:
+        raise InputError(f"unknown method '{name}'{nearest(name, METHODS)}")
+    return METHODS[name]
+
+
+__all__ = ["METHODS", "Method", "method_named"]

@@ -17,8 +17,8 @@ import numpy as np
 from .. import data as patterns
 from .. import metrics
 from ..api import complete
-from ..errors import ConvergenceWarning, FileError, InputError, MissingExtra, nearest
-from ..methods import METHODS, Method
+from ..errors import ConvergenceWarning, FileError, InputError, MissingExtra
+from ..methods import Method, method_named
 from ..tensor import Layout
 from .table import Comparison
 
@@ -123,9 +123,7 @@ def _configured(
         if isinstance(method, Method):
             chosen[method.name if method.name not in chosen else str(method)] = method
             continue
-        if method not in METHODS:
-            raise InputError(f"unknown method '{method}'{nearest(method, METHODS)}")
-        kind, mine = METHODS[method], {}
+        kind, mine = method_named(method), {}
         for name, value in options.items():
             whose, _, bare = name.rpartition(".")
             if whose not in ("", method) or (not whose and bare not in kind.options()):

@@ -213,7 +213,7 @@ def test_pictures_and_arrays_become_films(tmp_path):
 
 def data_folder() -> Path | None:
     named = os.environ.get("QRANK_DATA")
-    folder = Path(named) if named else Path(__file__).parents[2] / "shared" / "data"
+    folder = Path(named) if named else Path(__file__).resolve().parents[3] / "shared" / "data"
     return folder if folder.is_dir() else None
 
 

@@ -11,7 +11,6 @@ import time
 
 import numpy as np
 import pytest
-
 from test_report import completion, film
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
