@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import qrank
 from qrank import InputError
 from qrank.tensor import mode_product, unfold
-from qrank.transforms.base import Fourier
+from qrank.transforms import Fourier
 
 
 def orthonormal(rng, n, r):

@@ -15,7 +15,6 @@ from .api import complete
 from .errors import ConvergenceWarning, FileError, InputError, KindError, MissingExtra
 from .files import read, write
 from .imputer import TensorImputer
-from .kernels.principal import pca
 from .methods import METHODS, Method
 from .norms import (
     multi_rank,
@@ -30,8 +29,8 @@ from .norms import (
 from .result import Completion, Record, Status
 from .study.compare import compare
 from .study.inspect import inspect
-from .transforms import stiefel
-from .transforms.base import load as load_transform
+from .transforms import load as load_transform
+from .transforms import pca, stiefel
 from .version import __version__ as __version__
 
 __all__ = [

@@ -1,16 +1,19 @@
-"""complete(): checks the input, looks the method up, solves; the only place that parses strings."""
+"""complete(): checks the input, looks the method up, runs it, gives back in y's own kind."""
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 
-from .errors import InputError, KindError
+from . import kernels
+from .errors import ConvergenceWarning, InputError, KindError
+from .fit import Exact
 from .methods import Method, method_named
 from .problem import Problem
 from .result import Completion, OnStep, Status
-from .run import solve
+from .run import Run
 
 
 def complete(
@@ -69,34 +72,26 @@ def complete(
     >>> bool(np.abs(result.x - x).max() < 1e-2)
     True
     """
-    given = _array(y)
     chosen = _method(method, preset, options)
-    problem = Problem.of(given, observed, slice_axes)
+    kind, problem = kernels.of(y), Problem.of(y, observed, slice_axes)
     known = problem.layout.outer(problem.observed)
-    if known.all():
-        x, status, history, transform = problem.fill(problem.y.copy()), Status.COMPLETE, [], None
+    if known.all() and isinstance(chosen.fit, Exact):
+        x, status, history, transform = problem.y.copy(), Status.COMPLETE, [], None
     else:
         rng = np.random.default_rng(rng)
-        if holdout:
-            problem = problem.hold_out(holdout, rng)
-        x, status, history, transform = solve(problem, chosen, on_step, rng)
-    return Completion(
-        x=_like(y, x, known),
-        status=status,
-        history=history,
-        method=chosen,
-        transform=transform,
-        observed=known,
-        slice_axes=problem.layout.slice_axes,
-    )
-
-
-def _array(y: Any) -> Any:
-    """Return y as a NumPy array or masked array; xarray's arrays and whatever NumPy can take are seen as such."""
-    array = y if isinstance(y, np.ndarray) else np.asarray(y)
-    if array.dtype.kind not in "fiubc":
-        raise KindError(f"an array of numbers is needed, not one of type {array.dtype}")
-    return array
+        run = Run(problem.hold_out(holdout, rng) if holdout else problem, chosen, rng)
+        history = []
+        for _, record in run:
+            history.append(record)
+            if on_step is not None and on_step(record):
+                break
+        status = run.status
+        if status in (Status.STEP_LIMIT, Status.DIVERGED):
+            warnings.warn(str(status), ConvergenceWarning, stacklevel=2)
+        x, transform = run.answer(), run.learned()
+        del run  # its other arrays are not needed while the answer may have to be copied into other axes
+    x = chosen.fit.restore(kind.typed(problem.unscaled(x), y), y, known)
+    return Completion(kind.like(x, y), status, history, chosen, transform, known, problem.layout.slice_axes)
 
 
 def _method(method: str | Method, preset: str | None, options: dict[str, Any]) -> Method:
@@ -107,16 +102,3 @@ def _method(method: str | Method, preset: str | None, options: dict[str, Any]) -
     if not isinstance(method, str):
         raise KindError(f"method must be a name or a configured method, not {type(method).__name__}")
     return method_named(method).configured(preset, **options)
-
-
-def _like(y: Any, x: np.ndarray, known: np.ndarray) -> Any:
-    """Return x with the dtype and kind of y, its known entries copied from y itself."""
-    values = np.ma.getdata(y if isinstance(y, np.ndarray) else np.asarray(y))
-    if values.dtype.kind == "f":
-        x = x.astype(values.dtype, copy=False)
-    np.copyto(x, values, where=known)
-    if isinstance(y, np.ma.MaskedArray):
-        return np.ma.array(x)
-    if hasattr(y, "dims") and hasattr(y, "copy") and not isinstance(y, np.ndarray):  # an xarray.DataArray
-        return y.copy(data=x)
-    return x

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import numpy as np
 
 from .errors import InputError, nearest
-from .kernels.principal import pca
 from .tensor import Layout
+from .transforms import pca
 
 Seed = np.random.Generator | int | None
 

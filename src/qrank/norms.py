@@ -11,18 +11,18 @@ from typing import Any
 import numpy as np
 
 from .errors import InputError
-from .kernels.spectral import shrink, singular_values
+from .kernels.shrink import shrink
 from .penalties import Nuclear
 from .tensor import Layout, unfold
-from .transforms.base import Fourier, Transform, transform_of
+from .transforms import Fourier, Transform, transform_of
 
 
-def _slices(x: Any, q: Any, slice_axes: tuple[int, int]) -> tuple[np.ndarray, Transform, Layout]:
+def _stack(x: Any, q: Any, slice_axes: tuple[int, int]) -> tuple[np.ndarray, Transform, Layout]:
     x = np.asarray(x)
     x = x.astype(float) if x.dtype.kind in "iub" else x
     layout = Layout.of(x.shape, slice_axes)
     transform = transform_of(q, layout.n3)
-    return transform.forward(np.ascontiguousarray(layout.stack(x))), transform, layout
+    return np.ascontiguousarray(layout.stack(x)), transform, layout
 
 
 def q_singular_values(x: Any, Q: Any, slice_axes: tuple[int, int] = (0, 1)) -> np.ndarray:
@@ -33,12 +33,8 @@ def q_singular_values(x: Any, Q: Any, slice_axes: tuple[int, int] = (0, 1)) -> n
            [2., 0.],
            [2., 0.]])
     """
-    g, transform, _ = _slices(x, Q, slice_axes)
-    s = singular_values(g)
-    if transform.weights is None:
-        return s
-    # A real tensor's Fourier slices come in conjugate pairs with equal singular values.
-    return np.concatenate([s, s[transform.weights == 2][::-1]])
+    stack, transform, _ = _stack(x, Q, slice_axes)
+    return transform.singular_values(stack)
 
 
 def _tolerance(s: np.ndarray, layout_sizes: tuple[int, int]) -> float:
@@ -117,13 +113,12 @@ def prox_q_nuclear(t: Any, Q: Any, lam: float, slice_axes: tuple[int, int] = (0,
     """
     if not lam >= 0:
         raise InputError(f"lam must not be negative, it is {lam}")
-    t = np.asarray(t)
-    t = t.astype(float) if t.dtype.kind in "iub" else t
-    g, transform, layout = _slices(t, Q, slice_axes)
+    stack, transform, layout = _stack(t, Q, slice_axes)
+    g = transform.forward(stack)
     inside = transform.backward(g.copy())
     if lam > 0:
-        shrink(g, lam, Nuclear(), transform.weights)
+        shrink(g, lam, Nuclear(), transform.multiplicity)
     x = transform.backward(g)
-    if transform.weights is None and transform.r < transform.n3:
-        x = x + (layout.stack(t) - inside)
+    if transform.multiplicity is None and transform.r < transform.n3:
+        x = x + (stack - inside)
     return np.ascontiguousarray(layout.outer(x))

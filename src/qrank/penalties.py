@@ -14,6 +14,7 @@ family g_lam that is followed as lam shrinks. ``mild`` says whether the answer d
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
@@ -22,8 +23,27 @@ import numpy as np
 from .errors import InputError, KindError, nearest
 
 
+class Penalty:
+    """What all penalties share; ``prox`` and ``envelope`` are theirs. A new one is listed in `PENALTIES`."""
+
+    name: ClassVar[str]
+    mild: Any = False
+
+    def prox(self, s: np.ndarray, lam: float) -> np.ndarray:
+        """Return argmin_x lam g(x) + (x - s)^2 / 2, for every s >= 0."""
+        raise AssertionError(f"{type(self).__name__} defines no prox")
+
+    def envelope(self, s: np.ndarray, lam: float) -> np.ndarray:
+        """Return min_x g(x) + (x - s)^2 / (2 lam)."""
+        raise AssertionError(f"{type(self).__name__} defines no envelope")
+
+    def slice_weights(self, norms: Callable[[], np.ndarray]) -> np.ndarray | None:
+        """Return w_i, by which slice i is shrunk with w_i lam, from the slices' nuclear norms; None: all are 1."""
+        return None
+
+
 @dataclass(frozen=True)
-class Nuclear:
+class Nuclear(Penalty):
     """The paper's choice, g(x) = x: prox is the soft threshold (s - lam)_+.
 
     >>> Nuclear().prox(np.array([3.0, 0.5]), 1.0)
@@ -31,7 +51,7 @@ class Nuclear:
     """
 
     name: ClassVar[str] = "nuclear"
-    mild: ClassVar[bool] = True
+    mild = True
 
     def prox(self, s: np.ndarray, lam: float) -> np.ndarray:
         """Return (s - lam)_+."""
@@ -43,7 +63,7 @@ class Nuclear:
 
 
 @dataclass(frozen=True)
-class PShrinkage:
+class PShrinkage(Penalty):
     """p-shrinkage (Chartrand 2012): prox is (s - lam^(2-p) s^(p-1))_+; p = 1 is the soft threshold.
 
     >>> PShrinkage(p=0.5).prox(np.array([4.0, 1.0]), 1.0)
@@ -52,7 +72,6 @@ class PShrinkage:
 
     p: float = 0.5
     name: ClassVar[str] = "p-shrinkage"
-    mild: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if not -5 <= self.p <= 1 or self.p == 0:
@@ -70,7 +89,7 @@ class PShrinkage:
 
 
 @dataclass(frozen=True)
-class LogSum:
+class LogSum(Penalty):
     """Log-sum, g(x) = e log(1 + x / e) with e = epsilon lam and epsilon >= 1, so that the prox is continuous.
 
     prox solves x - s + lam e / (e + x) = 0 for its larger root.
@@ -87,7 +106,7 @@ class LogSum:
             raise InputError(f"log-sum needs epsilon of at least 1, not {self.epsilon}")
 
     @property
-    def mild(self) -> bool:
+    def mild(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
         """Whether values must be far above lam before they are spared."""
         return self.epsilon >= 20
 
@@ -104,7 +123,7 @@ class LogSum:
 
 
 @dataclass(frozen=True)
-class Schatten:
+class Schatten(Penalty):
     """Schatten-p, g(x) = c x^p with 0 < p < 1 and c chosen so that exactly s <= lam go to zero.
 
     prox solves x + lam c p x^(p-1) = s for its larger root by a fixed-point iteration (generalised soft threshold,
@@ -116,7 +135,6 @@ class Schatten:
 
     p: float = 0.8
     name: ClassVar[str] = "schatten"
-    mild: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if not 0 < self.p < 1:
@@ -143,7 +161,7 @@ class Schatten:
 
 
 @dataclass(frozen=True)
-class Grouped:
+class Grouped(Penalty):
     """Log-sum within each slice, and sparing strong slices as well: a concave function of the slices' nuclear norms n_i.
 
     sum_i n_i^(1 - power) is bounded from above by its tangent, sum_i w_i n_i with w_i falling like n_i^(-power), and that
@@ -157,7 +175,6 @@ class Grouped:
     power: float = 0.15
     within: LogSum = LogSum()
     name: ClassVar[str] = "grouped"
-    mild: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if not 0 <= self.power < 1:
@@ -168,8 +185,12 @@ class Grouped:
         most = norms.max(initial=0)
         return (most / np.maximum(norms, 1e-6 * most)) ** self.power if most > 0 else np.ones_like(norms)
 
+    def slice_weights(self, norms: Callable[[], np.ndarray]) -> np.ndarray | None:
+        """Return w_i >= 1."""
+        return self.weights(norms())
+
     def prox(self, s: np.ndarray, lam: float) -> np.ndarray:
-        """Return the prox of log-sum; the slices' weights are `qrank.spectral.shrink`'s business."""
+        """Return the prox of log-sum."""
         return self.within.prox(s, lam)
 
     def envelope(self, s: np.ndarray, lam: float) -> np.ndarray:
@@ -177,7 +198,6 @@ class Grouped:
         return self.within.envelope(s, lam)
 
 
-Penalty = Nuclear | PShrinkage | LogSum | Schatten | Grouped
 PENALTIES: dict[str, type[Penalty]] = {kind.name: kind for kind in (Nuclear, PShrinkage, LogSum, Schatten, Grouped)}
 
 
@@ -194,7 +214,7 @@ def penalty_named(given: str | Penalty) -> Penalty:
     name, colon, parameter = given.partition(":")
     if name not in PENALTIES:
         raise InputError(f"unknown penalty '{name}'{nearest(name, PENALTIES)}")
-    kind = PENALTIES[name]
+    kind: Any = PENALTIES[name]
     if not colon:
         return kind()
     if not fields(kind):

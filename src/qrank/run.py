@@ -1,83 +1,138 @@
-"""The one loop: every method's step is run here, watched, recorded and stopped."""
+"""The one loop over steps: whoever wants to watch a run iterates over it, nobody copies it."""
 
 from __future__ import annotations
 
 import math
 import time
-import warnings
-from contextlib import nullcontext
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, Protocol
 
 import numpy as np
 
-from .errors import ConvergenceWarning
 from .kernels import threads
+from .kernels.memory import Workspace
 from .problem import Problem
-from .result import OnStep, Record, Status
-from .transforms.base import Transform
-
-if TYPE_CHECKING:
-    from .methods.base import Method
-
+from .result import Record, Status, Step
 
 SMALL = 1 << 18  # entries below which handing work to a second thread costs more than it saves
 
 
-def solve(
-    problem: Problem,
-    method: Method,
-    on_step: OnStep | None = None,
-    rng: np.random.Generator | None = None,
-) -> tuple[np.ndarray, Status, list[Record], Transform | None]:
-    """Run a method on a problem; return the filled array, the status, the history and the transform.
+class Solver(Protocol):
+    """What the loop asks of a method: see `qrank.methods.Method`."""
 
-    ``on_step`` sees every record; a true answer ends the run.
+    max_steps: int
+
+    @property
+    def shares_out(self) -> bool:
+        """Whether its kernels use threads.py throughout, so that BLAS needs no threads of its own."""
+        ...
+
+    def init(self, problem: Problem, work: Workspace, rng: np.random.Generator) -> Any:
+        """Return the state before the first step."""
+        ...
+
+    def step(self, problem: Problem, state: Any, work: Workspace, rng: np.random.Generator) -> tuple[Any, Step]:
+        """Return the next state, and what is to be told of the step."""
+        ...
+
+    def answer(self, problem: Problem, state: Any, work: Workspace) -> Any:
+        """Return X."""
+        ...
+
+    def learned(self, problem: Problem, state: Any, work: Workspace) -> Any:
+        """Return the transform that the run ended with."""
+        ...
+
+    def tolerance(self, dtype: np.dtype) -> float:
+        """Return what the residuals must come down to."""
+        ...
+
+
+class Run:
+    """A run as an iterable of (state, record): one step after the other, until the stopping rule is met or nobody asks.
+
+    The state is arrays, numbers and None in tuples and lists. With the state of the random generator it is all that a run
+    needs to go on: ``Run(problem, method, rng, state, k)`` goes on after step k. A step may use the memory of the state that
+    it is given: copy what is to be kept. The clock stands while the caller has the word. ``status`` is at any time what is
+    true if no further step is asked for.
+
+    >>> from qrank.methods import METHODS
+    >>> run = Run(Problem.of(np.diag([1.0, 2.0]), np.eye(2) > 0), METHODS["tnn"].configured(max_steps=3))
+    >>> [record.step for _, record in run], run.status.name
+    ([1, 2, 3], 'STEP_LIMIT')
     """
-    small = problem.y.size < SMALL
-    with threads.own_threads(1 if small else None) if small or method.shares_out else nullcontext():
-        return _run(problem, method, on_step, rng)
 
+    def __init__(
+        self,
+        problem: Problem,
+        method: Solver,
+        rng: np.random.Generator | int | None = None,
+        state: Any = None,
+        k: int = 0,
+    ) -> None:
+        self.problem, self.method, self.rng = problem, method, np.random.default_rng(rng)
+        self.state, self.k, self.seconds = state, k, 0.0
+        self.work = Workspace()
+        self.status = Status.INTERRUPTED
 
-def _run(
-    problem: Problem, method: Method, on_step: OnStep | None, rng: np.random.Generator | None
-) -> tuple[np.ndarray, Status, list[Record], Transform | None]:
-    history: list[Record] = []
-    start = time.perf_counter()
-    state = method.init(problem, np.random.default_rng(rng))
-    status = Status.STEP_LIMIT
-    for k in range(1, method.max_steps + 1):
-        try:
-            state, step = method.step(problem, state)
-        except np.linalg.LinAlgError:  # LAPACK refuses what is not finite
-            status = Status.DIVERGED
-            break
-        record = Record(
-            step=k,
-            seconds=time.perf_counter() - start,
-            objective=step.objective * problem.scale,
+    def __iter__(self) -> Iterator[tuple[Any, Record]]:
+        problem, method = self.problem, self.method
+        start = time.perf_counter()
+        if self.state is None:
+            with self._threads():
+                self.state = method.init(problem, self.work, self.rng)
+        while self.k < method.max_steps:
+            try:
+                with self._threads():
+                    self.state, step = method.step(problem, self.state, self.work, self.rng)
+            except np.linalg.LinAlgError:  # LAPACK refuses what is not finite
+                self.status = Status.DIVERGED
+                return
+            self.k += 1
+            self.status = self._status(step)
+            held = None if problem.held_out is None else problem.held_out_error(self.answer())
+            self.seconds += time.perf_counter() - start
+            yield self.state, self._record(step, held)
+            if self.status is not Status.INTERRUPTED:
+                return
+            start = time.perf_counter()
+
+    def _threads(self) -> AbstractContextManager[None]:
+        small = self.problem.y.size < SMALL
+        return threads.own_threads(1 if small else None) if small or self.method.shares_out else nullcontext()
+
+    def _status(self, step: Step) -> Status:
+        """Return how the run would end after this step."""
+        if not (math.isfinite(step.objective) and math.isfinite(step.primal) and math.isfinite(step.change)):
+            return Status.DIVERGED
+        if max(step.primal, step.change) <= self.method.tolerance(self.problem.y.dtype):
+            return Status.CONVERGED
+        return Status.STEP_LIMIT if self.k >= self.method.max_steps else Status.INTERRUPTED
+
+    def _record(self, step: Step, held: float | None) -> Record:
+        scale = self.problem.scale
+        return Record(
+            step=self.k,
+            seconds=self.seconds,
+            objective=step.objective * scale,
             primal=step.primal,
             dual=step.dual,
             change=step.change,
-            mu=step.mu / problem.scale,
+            mu=step.mu / scale,
             rank=step.rank,
             slices=step.slices,
             learning=step.learning,
-            holdout=None if problem.held_out is None else problem.held_out_error(method.answer(state)),
+            holdout=held,
         )
-        history.append(record)
-        asked_to_stop = on_step is not None and on_step(record)
-        if not (math.isfinite(step.objective) and math.isfinite(step.primal) and math.isfinite(step.change)):
-            status = Status.DIVERGED
-            break
-        if max(step.primal, step.change) <= method.tolerance(problem.y.dtype):
-            status = Status.CONVERGED
-            break
-        if asked_to_stop:
-            status = Status.INTERRUPTED
-            break
-    if status in (Status.STEP_LIMIT, Status.DIVERGED):
-        warnings.warn(str(status), ConvergenceWarning, stacklevel=4)
-    x = method.answer(state)
-    transform = None if status is Status.DIVERGED else method.learned(problem, state)
-    del state  # its other arrays are not needed while the answer may have to be copied into other axes
-    return problem.fill(x), status, history, transform
+
+    def answer(self) -> Any:
+        """Return X after the last step, scaled, slices last; the next step overwrites it."""
+        return self.method.answer(self.problem, self.state, self.work)
+
+    def learned(self) -> Any:
+        """Return the transform that the run ended with, if there is one; no step comes after it."""
+        if self.status is Status.DIVERGED:
+            return None
+        with self._threads():
+            return self.method.learned(self.problem, self.state, self.work)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from qrank.kernels import lapack, threads
 from qrank.kernels.spectral import energies, shrink, singular_values, spectral_norm
 from qrank.penalties import Grouped, LogSum, Nuclear, PShrinkage
-from qrank.transforms.base import Fourier
+from qrank.transforms import Fourier
 
 
 def by_svd(g, lam, penalty):

@@ -16,7 +16,7 @@ from qrank.methods import METHODS
 from qrank.penalties import Nuclear, PShrinkage
 from qrank.priors.learn import Keep, ManifoldDescent, MaximalVariance, spin
 from qrank.problem import Problem
-from qrank.transforms.base import Matrix
+from qrank.transforms import Matrix
 
 FAMILY = ["vmtqn", "motqn", "tqn", "tqn-random", "tqn-oracle", "tnn", "tnn-c", "ttnn", "slicewise"]
 

@@ -19,7 +19,7 @@ from qrank.report.pictures import BUDGET, Scene, frames
 from qrank.report.spectrum import Spectrum
 from qrank.report.view import View
 from qrank.result import Completion, Record, Status
-from qrank.transforms.base import Matrix, random_orthogonal
+from qrank.transforms import Matrix, random_orthogonal
 
 NASTY = "<script>alert(1)</script>.avi"
 

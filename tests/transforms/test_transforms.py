@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 import qrank
 from qrank import FileError, InputError, KindError
-from qrank.transforms.base import Cosine, Fourier, Identity, Matrix, load, random_orthogonal, transform_of
+from qrank.transforms import Cosine, Fourier, Identity, Matrix, load, random_orthogonal, transform_of
 from qrank.transforms.wavelets import daubechies, wavelet
 
 KINDS = {

@@ -9,9 +9,8 @@ import numpy as np
 
 from ..errors import FileError
 from ..kernels import threads
-from ..kernels.principal import pca
 from ..kernels.spectral import singular_values
-from ..transforms.base import Fourier, Matrix
+from ..transforms import Fourier, Matrix, pca
 from . import sources
 from .cells import SHOWN, versions
 from .plans import Size, rank_data

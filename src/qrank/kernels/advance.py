@@ -18,10 +18,10 @@ from typing import NamedTuple
 import numpy as np
 
 from . import threads
-from .dense import axpy
+from .lapack import axpy
+from .memory import flat, scratch
 
-PIECE = 1 << 17  # entries in a piece: a few arrays fit the third-level cache, and calls of NumPy are few
-SLOWEST, FASTEST = 1.08, 1.2  # the least and the largest rho: some 160 and 80 steps
+PASSED = 1 << 17  # entries in a piece: a few arrays fit the third-level cache, and calls of NumPy are few
 
 
 class Residuals(NamedTuple):
@@ -46,16 +46,16 @@ def advance(
     >>> advance(t, x, y, np.array([True, False]), 0.5).primal, x
     (2.0, array([4.5, 0.5]))
     """
-    t1, x1, y1, observed1 = (threads.flat(a) for a in (t, x, y, observed))
+    t1, x1, y1, observed1 = (flat(a) for a in (t, x, y, observed))
 
     def piece(k: int) -> tuple[float, float, float, float, float]:
-        s = slice(k * PIECE, (k + 1) * PIECE)
+        s = slice(k * PASSED, (k + 1) * PASSED)
         t, x, known = t1[s], x1[s], observed1[s]
-        omega = threads.scratch("omega", t.shape, t.dtype)
+        omega = scratch("omega", t.shape, t.dtype)
         omega[...] = known
-        gap = np.subtract(y1[s], x, out=threads.scratch("gap", t.shape, t.dtype))
+        gap = np.subtract(y1[s], x, out=scratch("gap", t.shape, t.dtype))
         gap *= omega
-        z = np.subtract(t, x, out=threads.scratch("z", t.shape, t.dtype))  # off Omega: X_{k-1} - X_k
+        z = np.subtract(t, x, out=scratch("z", t.shape, t.dtype))  # off Omega: X_{k-1} - X_k
         both = _square(z)
         primal_max = change_max = 0.0
         if last is not None:
@@ -72,7 +72,7 @@ def advance(
         # One call for all pieces of a thread: handing them out one by one would take as long as the work.
         return [piece(k) for k in range(s.start, s.stop)]
 
-    pieces = -(-t1.size // PIECE)
+    pieces = -(-t1.size // PASSED)
     sums = threads.each(work, pieces, -(-pieces // threads.count()))
     primal, change, dual, primal_max, change_max = zip(*(one for found in sums for one in found), strict=True)
     return Residuals(_root(primal), _root(change), _root(dual), max(primal_max), max(change_max))
@@ -87,8 +87,8 @@ def known_entries(x: np.ndarray, observed: np.ndarray) -> Known:
     >>> known_entries(np.array([1.0, 2.0]), np.array([False, True]))
     [array([2.])]
     """
-    pieces = (slice(start, start + PIECE) for start in range(0, x.size, PIECE))
-    return [threads.flat(x)[s][threads.flat(observed)[s]] for s in pieces]
+    pieces = (slice(start, start + PASSED) for start in range(0, x.size, PASSED))
+    return [flat(x)[s][flat(observed)[s]] for s in pieces]
 
 
 def _root(squares: tuple[float, ...]) -> float:
@@ -101,38 +101,3 @@ def _square(a: np.ndarray) -> float:
 
 def _max_abs(a: np.ndarray) -> float:
     return float(max(a.max(initial=0), -a.min(initial=0)))
-
-
-def pace(observed: np.ndarray) -> float:
-    """Return rho, by which mu grows in a step, for a mask (n3, n1, n2): 1 + 2.2 p within bounds, p the share that is known.
-
-    What is known spreads to what is missing step by step, the slower the less is known, and mu must not outrun it: too large
-    a rho costs decibels where p is small, and takes a whole frame for lost of which only a little is known. So p is what is
-    known around missing entries, not over all: `known_around`. The numbers are fitted; docs/theory.md has the measurements.
-
-    >>> observed = np.random.default_rng(0).random((20, 30, 40)) < 0.3
-    >>> lost = observed.copy()
-    >>> lost[:5] &= np.random.default_rng(1).random((5, 30, 40)) < 0.1
-    >>> round(pace(observed), 2), round(pace(lost), 2)
-    (1.2, 1.13)
-    """
-    return min(max(SLOWEST, 1 + 2.2 * known_around(observed)), FASTEST)
-
-
-def known_around(observed: np.ndarray) -> float:
-    """Return the share that is known in the fibres of nine in ten missing entries, of the mode where it is least.
-
-    Where entries are missing at random that is the share p that is known over all, so the shares of the fibres, which
-    scatter by p (1 - p) / n for this reason alone, are drawn towards p by that part of their variance.
-    """
-    p = float(observed.mean())
-    least = p
-    for axis, n in enumerate(observed.shape):
-        fibres = np.bincount(np.count_nonzero(observed, axis=axis).ravel(), minlength=n + 1)  # how many with k known
-        share = np.arange(n + 1) / n
-        spread = float(fibres @ (share - p) ** 2 / fibres.sum())
-        if spread > p * (1 - p) / n:
-            missing = np.cumsum(fibres * (1 - share))
-            level = float(share[np.searchsorted(missing, 0.1 * missing[-1])])
-            least = min(least, p + (level - p) * (1 - p * (1 - p) / n / spread))
-    return max(0.0, least)

@@ -1,16 +1,21 @@
-"""Symmetric eigendecompositions straight from LAPACK: only the vectors that are wanted, without the interpreter's lock.
+"""What NumPy does not offer of BLAS and LAPACK: a Gram matrix added up, its largest eigenpairs, a scaled sum.
 
-What is shrunk keeps few of its singular values, and which ones is known as soon as the eigenvalues are. So the three
-stages of LAPACK's divide and conquer are called one by one: K = H S H^T with S tridiagonal (``sytrd``), S = Z diag(w) Z^T
-(``stedc``), and H Z (``ormtr``) for the wanted columns of Z only. Of a complex K, S and Z are real.
+What is shrunk keeps few of its singular values, and which ones is known as soon as the eigenvalues are. So the stages of a
+decomposition are called one by one: the reduction K = H S H^* to a real tridiagonal S (``sytrd``) cannot be spared; but a
+Sturm sequence counts the eigenvalues that are wanted (``laebz``, which is guarded against pivots that vanish), relatively
+robust representations give only these, one vector at a time (``stemr``), as long as they are few, else divide and conquer
+gives all (``stedc``), and H is applied to the wanted ones only (``ormtr``).
 
-SciPy publishes the C functions (`scipy.linalg.cython_lapack`); its own wrappers keep the lock, so that threads could not
-work side by side. ctypes calls them and releases the lock meanwhile.
+SciPy publishes the C functions (`scipy.linalg.cython_lapack`); its own wrappers keep the interpreter's lock, so that threads
+could not work side by side. ctypes calls them and releases the lock meanwhile. A capsule's name is its C signature: it is
+compared with what is called here before the first call, and where a build differs (integers of 64 bits, say), NumPy does
+the same, slower and right.
 """
 
 from __future__ import annotations
 
 import ctypes
+import re
 from functools import cache
 from typing import Any
 
@@ -18,124 +23,202 @@ import numpy as np
 import scipy.linalg.cython_blas
 import scipy.linalg.cython_lapack
 
-from .threads import scratch
+from .memory import scratch
 
-_PREFIX = {"f": ("ssy", "s", "sor"), "d": ("dsy", "d", "dor"), "F": ("che", "s", "cun"), "D": ("zhe", "d", "zun")}
-SMALL = 64  # sides below this take one call of LAPACK's driver (``syevd``): three calls would cost more than they spare
+FEW = 6  # one eigenvector costs as much by itself as so many of all of them in divide and conquer
 BLOCK = 64  # at least LAPACK's own block size: rows of workspace for it
+
+# What the routines take: a letter, an integer, a real number, or one of the matrix's own kind (n: real or complex).
+SIGNATURES = {
+    "axpy": "irriri",
+    "syrk": "aaiirrirri",
+    "sytrd": "ainirrnnii",
+    "ormtr": "aaaiininninii",
+    "stedc": "airrririiii",
+    "stemr": "aairrrriiirriiiiriiii",
+    "laebz": "iiiiiirrrrrrirriirii",
+}
+NAMED = {"sytrd": {"F": "chetrd", "D": "zhetrd"}, "ormtr": {"f": "sormtr", "d": "dormtr", "F": "cunmtr", "D": "zunmtr"}}
+CTYPES = {"a": ctypes.c_char, "i": ctypes.c_int, "f": ctypes.c_float, "d": ctypes.c_double}
+REAL = {"f": "f", "d": "d", "F": "f", "D": "d"}
+
+
+def _kinds(signature: str) -> str:
+    """Return the kinds of the arguments of a C signature, a letter each; "?" for what is not known here.
+
+    >>> _kinds("void (char *, int *, __pyx_t_5scipy_6linalg_11cython_blas_d *, __pyx_t_float_complex *, long *)")
+    'aidF?'
+    """
+    kinds = {"char": "a", "int": "i", "s": "f", "d": "d", "float_complex": "F", "double_complex": "D"}
+    words = signature[signature.index("(") + 1 : signature.rindex(")")].split(", ")
+    plain = (re.sub(r"^__pyx_t_(5scipy_6linalg_\d+cython_[a-z]+_)?", "", word.removesuffix(" *")) for word in words)
+    return "".join(kinds.get(word, "?") for word in plain)
+
+
+def _published() -> dict[str, Any]:
+    """Return the C functions that SciPy publishes, by their names."""
+    return scipy.linalg.cython_blas.__pyx_capi__ | scipy.linalg.cython_lapack.__pyx_capi__
 
 
 @cache
-def routine(name: str, arguments: int):
-    """Return a C function of BLAS or LAPACK that takes so many pointers; calling it releases the interpreter's lock."""
-    published: dict[str, Any] = scipy.linalg.cython_blas.__pyx_capi__ | scipy.linalg.cython_lapack.__pyx_capi__
-    capsule = published[name]
+def routine(name: str, kind: str) -> tuple[Any, str] | None:
+    """Return a C function for matrices of a kind (f, d, F, D) and the kinds of its arguments; None if it is not as expected."""
+    real = REAL[kind]
+    full = NAMED.get(name, {}).get(kind) or {"f": "s", "d": "d"}[real] + name
+    wanted = SIGNATURES[name].replace("r", real).replace("n", kind)
+    capsule = _published().get(full)
     name_of = ctypes.pythonapi.PyCapsule_GetName
     name_of.restype, name_of.argtypes = ctypes.c_char_p, [ctypes.py_object]
+    if capsule is None or _kinds(name_of(capsule).decode()) != wanted:
+        return None
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    return ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * arguments)(pointer(capsule, name_of(capsule)))
+    address = pointer(capsule, name_of(capsule))
+    return ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * len(wanted))(address), wanted
+
+
+@cache
+def as_expected(kind: str) -> bool:
+    """Return whether all routines for matrices of a kind are there and take what is given to them here."""
+    return all(routine(name, kind) is not None for name in SIGNATURES)
+
+
+def _call(name: str, kind: str, *arguments: bytes | int | float | np.ndarray) -> list[Any]:
+    """Call a routine; return what has become of the arguments. Arrays are handed over where they lie."""
+    found = routine(name, kind)
+    assert found is not None
+    function, kinds = found
+    held = [v if isinstance(v, np.ndarray) else CTYPES[k](v) for v, k in zip(arguments, kinds, strict=True)]
+    function(*(v.ctypes.data if isinstance(v, np.ndarray) else ctypes.addressof(v) for v in held))
+    return held
+
+
+def add_gram(a: np.ndarray, out: np.ndarray, first: bool) -> None:
+    """Add A A^T to the upper triangle of ``out``, C-contiguous, or write it there if it is the ``first``.
+
+    A is real, and it or its transpose has rows that are contiguous. The interpreter's lock is released meanwhile.
+
+    >>> out = np.zeros((2, 2))
+    >>> add_gram(np.array([[1.0, 2.0, 0.0], [3.0, 4.0, 1.0]]), out, first=True)
+    >>> np.triu(out)
+    array([[ 5., 11.],
+           [ 0., 26.]])
+    """
+    n, k = a.shape
+    assert out.shape == (n, n)
+    assert out.flags.c_contiguous
+    assert out.dtype == a.dtype
+    if not as_expected(a.dtype.char):
+        out[...] = a @ a.T + (0 if first else out)
+        return
+    size = a.itemsize
+    by_rows = (a.strides[1] == size or k == 1) and a.strides[0] >= k * size
+    if not by_rows and not ((a.strides[0] == size or n == 1) and a.strides[1] >= n * size):
+        a, by_rows = np.ascontiguousarray(a), True
+    # BLAS counts columns first: it sees A's transpose if its rows are contiguous, and its lower triangle is our upper.
+    lead = max(a.strides[0] if by_rows else a.strides[1], size * (k if by_rows else n)) // size
+    how = b"T" if by_rows else b"N"
+    _call("syrk", a.dtype.char, b"L", how, n, k, 1.0, a, lead, 0.0 if first else 1.0, out, n)
+
+
+def axpy(alpha: float, x: np.ndarray, y: np.ndarray) -> None:
+    """Add alpha x to y, both contiguous vectors of one real type: one pass where NumPy takes two.
+
+    >>> y = np.array([1.0, 2.0])
+    >>> axpy(0.5, np.array([4.0, 6.0]), y)
+    >>> y
+    array([3., 5.])
+    """
+    if as_expected(x.dtype.char):
+        _call("axpy", x.dtype.char, len(x), float(alpha), x, 1, y, 1)
+    else:
+        y += x.dtype.type(alpha) * x
 
 
 def space_needed(n: int) -> int:
-    """Return how many real numbers `eigh` of one real n x n matrix can use of its ``space``.
+    """Return how many numbers `eigh_above` of an n x n matrix can use of its ``space``.
 
     >>> space_needed(100)
     20560
     """
-    return n * n + work_size(n)
+    return n * n + _work_size(n)
 
 
-def work_size(n: int) -> int:
-    """Return how many numbers the stages of one decomposition work in."""
+def _work_size(n: int) -> int:
+    """Return how many numbers the stages of a decomposition work in."""
     return max(1 + 4 * n + n * n, BLOCK * n + 65 * BLOCK)
 
 
-def eigh(
-    k: np.ndarray, above: float = -np.inf, least: int = 0, space: np.ndarray | None = None
+def eigh_above(
+    k: np.ndarray, above: float, least: int = 0, space: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Decompose each Hermitian matrix of a stack (m, n, n), C-contiguous and overwritten: K = B^H diag(w) B.
+    """Return the eigenvalues w > above of a Hermitian matrix, ascending, and their eigenvectors, conjugated, as rows.
 
-    Returns w (m, n), ascending, and the last rows of B, (m, kept, n), one for each eigenvalue greater than ``above``
-    (as many as the matrix that has most of them needs, and ``least`` at least): conjugated eigenvectors, in memory that
-    the thread's next call overwrites. (LAPACK reads the row-major K as its conjugate and writes eigenvectors as
-    columns, which are rows again for us.) ``space`` is memory to work in, of `space_needed` real numbers; B then lies
-    at its beginning.
+    So K = B^H diag(w) B if all are wanted. The ``least`` largest are among them in any case. Only the upper triangle of ``k``, C-contiguous, is read, and it is overwritten.
+    ``space`` is memory of k's type to work in, of `space_needed` numbers; the eigenvectors may lie in it.
 
-    >>> w, b = eigh(np.array([[[2.0, 1.0], [1.0, 2.0]]]), above=2.0)
-    >>> w.round(12), bool(np.allclose(np.abs(b[0]), 0.5**0.5))
-    (array([[1., 3.]]), True)
+    >>> w, b = eigh_above(np.array([[2.0, 1.0], [0.0, 2.0]]), 2.0)
+    >>> w.round(12), bool(np.allclose(np.abs(b), 0.5**0.5))
+    (array([3.]), True)
     """
-    assert k.flags.c_contiguous
-    m, n, _ = k.shape
-    if n < SMALL:
-        w = _whole(k)
-        kept = max(least, int((w > above).sum(axis=1).max(initial=0)))
-        return w, k[:, n - kept :]
-    hermitian, real, orthogonal = _PREFIX[k.dtype.char]
-    reduce, divide = routine(hermitian + "trd", 10), routine(real + "stedc", 11)
-    dtype = k.dtype.type(0).real.dtype
-    w = np.empty((m, n), dtype)
-    tau = scratch("lapack tau", (m, n), k.dtype)
-    off = scratch("lapack off-diagonal", (n,), dtype)
-    integers = scratch("lapack integers", (3 + 5 * n,), np.dtype(np.intc))
-    if space is not None and m == 1 and k.dtype == space.dtype and space.size >= space_needed(n):
-        z, work = space[: n * n].reshape(1, n, n), space[n * n : n * n + work_size(n)]
+    n, kind, above = len(k), k.dtype.char, float(above)
+    if not as_expected(kind):
+        return _by_numpy(k, above, least)
+    dtype = np.dtype(REAL[kind])
+    if space is None or space.size < space_needed(n) or space.dtype != k.dtype:
+        z, work = None, scratch("eigh work", (_work_size(n),), k.dtype)
     else:
-        z, work = scratch("lapack z", (m, n, n), dtype), scratch("lapack work", (work_size(n),), k.dtype)
-    size, length, integer_length, status = (ctypes.c_int(v) for v in (n, len(work), len(integers), 0))
-    lower, compute = ctypes.c_char(b"L"), ctypes.c_char(b"I")
-    at_size, at_length, at_status = ctypes.addressof(size), ctypes.addressof(length), ctypes.addressof(status)
-    at_lower, at_compute = ctypes.addressof(lower), ctypes.addressof(compute)
-    at_work, at_integers, at_off = work.ctypes.data, integers.ctypes.data, off.ctypes.data
-    for i in range(m):
-        at_k, at_w, at_tau, at_z = (a.ctypes.data + i * a.strides[0] for a in (k, w, tau, z))
-        reduce(at_lower, at_size, at_k, at_size, at_w, at_off, at_tau, at_work, at_length, at_status)
-        if not (np.isfinite(w[i]).all() and np.isfinite(off[: n - 1]).all()):
-            raise np.linalg.LinAlgError("the matrix is not finite")
-        more = at_integers, ctypes.addressof(integer_length), at_status
-        divide(at_compute, at_size, at_w, at_off, at_z, at_size, at_work, at_length, *more)
-        if status.value:
-            raise np.linalg.LinAlgError("the eigendecomposition did not converge")
-    kept = max(least, int((w > above).sum(axis=1).max(initial=0)))
-    b = z[:, n - kept :]
-    if np.iscomplexobj(k):
-        b = scratch("lapack vectors", (m, kept, n), k.dtype)
-        b[...] = z[:, n - kept :]
-    if kept:
-        turn, columns = routine(orthogonal + "mtr", 13), ctypes.c_int(kept)
-        left, plain = ctypes.c_char(b"L"), ctypes.c_char(b"N")
-        head = ctypes.addressof(left), at_lower, ctypes.addressof(plain), at_size, ctypes.addressof(columns)
-        for i in range(m):
-            at_k, at_tau, at_b = (a.ctypes.data + i * a.strides[0] for a in (k, tau, b))
-            turn(*head, at_k, at_size, at_tau, at_b, at_size, at_work, at_length, at_status)
+        z, work = space[: n * n].reshape(n, n), space[n * n : n * n + _work_size(n)]
+    d, e, tau = np.empty(n, dtype), np.zeros(n, dtype), np.empty(n, k.dtype)
+    # LAPACK counts columns first: it reads our K as its conjugate, and writes eigenvectors as columns, our rows.
+    _call("sytrd", kind, b"L", n, k, n, d, e, tau, work, len(work), 0)
+    if not (np.isfinite(d).all() and np.isfinite(e).all()):
+        raise np.linalg.LinAlgError("the matrix is not finite")
+    count = n if above == -np.inf else max(least, n - _at_most(d, e, above))
+    if count == 0:
+        return d[:0], np.empty((0, n), k.dtype)
+    w, b = _tridiagonal(d, e, above, count, least, z, work.view(dtype))
+    b = b.astype(k.dtype, copy=False)
+    if len(w):
+        _call("ormtr", kind, b"L", b"L", b"N", n, len(w), k, n, tau, b, n, work, len(work), 0)
     return w, b
 
 
-def _whole(k: np.ndarray) -> np.ndarray:
-    """Put all eigenvectors of each matrix of a stack, as rows, in its place; return the eigenvalues."""
-    m, n, _ = k.shape
-    driver = routine(_PREFIX[k.dtype.char][0] + "evd", 13 if np.iscomplexobj(k) else 11)
-    w = np.empty((m, n), k.dtype.type(0).real.dtype)
-    # The least sizes that LAPACK asks for; the last one also lets the reduction to tridiagonal form work in blocks.
-    integers = scratch("lapack integers", (3 + 5 * n,), np.dtype(np.intc))
-    reals = scratch("lapack reals", (max(1 + 6 * n + 2 * n * n, 66 * n),), w.dtype)
-    spaces = [reals, integers]
-    if np.iscomplexobj(k):
-        spaces.insert(0, scratch("lapack complexes", (max(2 * n + n * n, 66 * n),), k.dtype))
-    lengths = [ctypes.c_int(len(space)) for space in spaces]
-    size, status, vectors, lower = ctypes.c_int(n), ctypes.c_int(0), ctypes.c_char(b"V"), ctypes.c_char(b"L")
-    spare = [
-        at
-        for space, length in zip(spaces, lengths, strict=True)
-        for at in (space.ctypes.data, ctypes.addressof(length))
-    ]
-    head = ctypes.addressof(vectors), ctypes.addressof(lower), ctypes.addressof(size)
-    at_k, at_w, at_status = k.ctypes.data, w.ctypes.data, ctypes.addressof(status)
-    for i in range(m):
-        driver(*head, at_k + i * k.strides[0], head[2], at_w + i * w.strides[0], *spare, at_status)
-        if status.value:
-            raise np.linalg.LinAlgError("the eigendecomposition did not converge")
-    if not np.isfinite(w).all():
+def _by_numpy(k: np.ndarray, above: float, least: int) -> tuple[np.ndarray, np.ndarray]:
+    """Do what `eigh_above` does."""
+    if not np.isfinite(k).all():
         raise np.linalg.LinAlgError("the matrix is not finite")
-    return w
+    w, v = np.linalg.eigh(k, UPLO="U")
+    first = min(int(np.searchsorted(w, above, side="right")), len(w) - least)
+    return w[first:], np.ascontiguousarray(v[:, first:].conj().T)
+
+
+def _tridiagonal(
+    d: np.ndarray, e: np.ndarray, above: float, count: int, least: int, z: np.ndarray | None, work: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the eigenvalues > above of a tridiagonal matrix, which are ``count``, and their eigenvectors as rows."""
+    n, kind = len(d), d.dtype.char
+    integers = scratch("eigh integers", (max(3 + 5 * n, 10 * n),), np.dtype(np.intc))
+    if count * FEW <= n:
+        # Asked for by number: where none lies in a range of values, ``stemr`` follows indices that it has not set.
+        w, b, support = np.empty(n, d.dtype), np.empty((count, n), d.dtype), np.empty(2 * n, np.intc)
+        given = b"V", b"I", n, d.copy(), e.copy(), 0.0, 0.0, n - count + 1, n, 0, w, b, n, count, support, 1
+        after = _call("stemr", kind, *given, work, len(work), integers, len(integers), 0)
+        if not after[-1].value and after[9].value == count:
+            return w[:count], b
+    z = np.empty((n, n), d.dtype) if z is None or z.dtype != d.dtype else z
+    failed = _call("stedc", kind, b"I", n, d, e, z, n, work, len(work), integers, len(integers), 0)[-1].value
+    if failed:
+        raise np.linalg.LinAlgError("the eigendecomposition did not converge")
+    first = min(int(np.searchsorted(d, above, side="right")), n - least)
+    return d[first:], z[first:]
+
+
+def _at_most(d: np.ndarray, e: np.ndarray, level: float) -> int:
+    """Return how many eigenvalues of a tridiagonal matrix are not above a level."""
+    squares = np.square(e)
+    tiny = float(np.finfo(d.dtype).tiny) * max(1.0, float(squares.max(initial=0)))
+    interval, counts, unused = np.full(2, level, d.dtype), np.zeros(2, np.intc), np.zeros(2, np.intc)
+    given = 1, 0, len(d), 1, 1, 0, 0.0, 0.0, tiny, d, e, squares, unused, interval, interval.copy(), 0, counts
+    _call("laebz", d.dtype.char, *given, interval.copy(), unused, 0)
+    return int(counts[1])

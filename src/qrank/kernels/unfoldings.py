@@ -14,25 +14,26 @@ cache, to what the method does with it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..errors import InputError, KindError
 from . import threads
-from .dense import add_gram, eigh_above
+from .lapack import add_gram, eigh_above
+from .memory import scratch
+from .products import added, matmul
 from .spectral import gram_safe
 
-PIECE = 1 << 16  # numbers in a piece: with what is made from it, it fits the second-level cache
+UNFOLDED = 1 << 16  # numbers in a piece: with what is made from it, it fits the second-level cache
 PARTS = 8  # least number of pieces
 WIDTH = 128  # least number of rows or columns in a piece: BLAS is slow with fewer
 DEPTH = 256  # of a product that is added to a Gram matrix: enough that it, not the adding, takes the time
 
 
-class Shrunk(NamedTuple):
+class ShrunkUnfolding(NamedTuple):
     """What shrinking an unfolding tells besides the pieces of the result."""
 
     value: float  # nuclear norm of the result
@@ -40,7 +41,7 @@ class Shrunk(NamedTuple):
     total: float  # sum of what the sink returned
 
 
-class Of(NamedTuple):
+class Piece(NamedTuple):
     """From an array to one of its pieces, a view."""
 
     unfolding: Unfolding
@@ -55,8 +56,8 @@ class Of(NamedTuple):
         return view[:, self.s] if self.unfolding.kind == "columns" else view[self.s]
 
 
-Source = Callable[[Of], np.ndarray]
-Sink = Callable[[Of, np.ndarray, np.ndarray], float]
+Source = Callable[[Piece], np.ndarray]
+Sink = Callable[[Piece, np.ndarray, np.ndarray], float]
 
 
 @dataclass(frozen=True)
@@ -109,12 +110,12 @@ class Unfolding:
     def __len__(self) -> int:
         return math.prod(self.shape) // self.side // (self._parts[2] if self.kind == "stack" else 1)
 
-    def each(self, work: Callable[[Of], Any]) -> list:
-        """Call ``work(of)`` on every piece in threads; ``of(x)`` is that piece of x."""
+    def each(self, work: Callable[[Piece], Any]) -> list:
+        """Call ``work(piece)`` on every piece in threads; ``piece(x)`` is that piece of x."""
         one = math.prod(self.shape) // max(1, len(self))
         least = 1 if self.kind == "stack" else WIDTH
-        length = max(1, min(max(PIECE // max(1, one), least), -(-len(self) // PARTS)))
-        return threads.each(lambda s: work(Of(self, s)), len(self), length)
+        length = max(1, min(max(UNFOLDED // max(1, one), least), -(-len(self) // PARTS)))
+        return threads.each(lambda s: work(Piece(self, s)), len(self), length)
 
     def flat(self, a: np.ndarray, name: str = "unfolded") -> np.ndarray:
         """Return a piece as a matrix, its side as columns ("rows") or as rows; a copy, in scratch, only if it must be."""
@@ -122,24 +123,24 @@ class Unfolding:
             return a.reshape(len(a), -1)
         if self.kind == "columns":
             return a
-        b = threads.scratch(name, (a.shape[1], len(a), a.shape[2]), a.dtype)
+        b = scratch(name, (a.shape[1], len(a), a.shape[2]), a.dtype)
         np.copyto(b, a.swapaxes(0, 1))
         return b.reshape(len(b), -1)
 
     def gram(self, source: Source, dtype: np.dtype) -> np.ndarray:
         """Return the upper triangle of the Gram matrix of the side, of the array whose pieces the source makes."""
         one = math.prod(self.shape) // max(1, len(self))
-        length = max(1, max(PIECE, DEPTH * self.side) // max(1, one))
+        length = max(1, max(UNFOLDED, DEPTH * self.side) // max(1, one))
 
         def work(whole: slice) -> np.ndarray:
             total = np.zeros((self.side, self.side), dtype)
             for start in range(whole.start, whole.stop, length):
-                a = self.flat(source(Of(self, slice(start, min(start + length, whole.stop)))))
+                a = self.flat(source(Piece(self, slice(start, min(start + length, whole.stop)))))
                 a = a.astype(dtype, copy=False)
                 add_gram(a.T if self.kind == "rows" else a, total, first=start == whole.start)
             return total
 
-        return _sum(threads.each(work, len(self), -(-len(self) // threads.count())))
+        return added(threads.each(work, len(self), -(-len(self) // threads.count())))
 
     def folded(self, rows: np.ndarray) -> np.ndarray:
         """Return a matrix (r, all columns of the unfolding) in the form of a view with side r, contiguous."""
@@ -153,11 +154,11 @@ class Unfolding:
     def product(self, x: np.ndarray, factor: np.ndarray) -> np.ndarray:
         """Return X_(mode) F^T for a matrix F in the form of a view: shape (side, r)."""
 
-        def work(of: Of) -> np.ndarray:
-            a, f = self.flat(of(x)), self.flat(of.cut(factor), "factor")
+        def work(piece: Piece) -> np.ndarray:
+            a, f = self.flat(piece(x)), self.flat(piece.cut(factor), "factor")
             return a.T @ f if self.kind == "rows" else a @ f.T
 
-        return _sum(self.each(work))
+        return added(self.each(work))
 
     @property
     def axis(self) -> int:
@@ -170,36 +171,36 @@ class Unfolding:
             return np.matmul(a.reshape(len(a), -1), left.T, out=out)
         return np.matmul(left, a, out=out)
 
-    def shrink(self, lam: float, dtype: np.dtype, source: Source, sink: Sink) -> Shrunk:
+    def shrink(self, lam: float, dtype: np.dtype, source: Source, sink: Sink) -> ShrunkUnfolding:
         """Find argmin_M  lam ||M_(mode)||_* + ||M - X||_F^2 / 2, of which neither X nor M needs an array.
 
-        ``source(of)`` returns a piece of X, a view or in scratch; ``sink(of, m, a)`` is given that of M, in scratch, and
+        ``source(piece)`` returns a piece of X, a view or in scratch; ``sink(piece, m, a)`` is given that of M, in scratch, and
         that of X, and returns a number to be summed.
 
         >>> x = np.diag([3.0, 1.0])
         >>> unfolding = Unfolding(x.shape, 0)
-        >>> unfolding.shrink(2.0, x.dtype, lambda of: of(x), lambda of, m, a: float(m.sum())).value
+        >>> unfolding.shrink(2.0, x.dtype, lambda piece: piece(x), lambda piece, m, a: float(m.sum())).value
         1.0
         """
         s, b = self._above(lam, dtype, source)
         factor = 1 - lam / s
         middle = None
         if s.size * 2 > self.side:  # one product with a square matrix costs less than two
-            middle = threads.matmul(b.T * factor, b).astype(dtype, copy=False)
+            middle = matmul(b.T * factor, b).astype(dtype, copy=False)
         b = b.astype(dtype, copy=False)
         scaled = np.ascontiguousarray((b.T * factor).astype(dtype, copy=False))
 
-        def work(of: Of) -> float:
-            a = source(of)
-            m = threads.scratch("shrunk", a.shape if self.kind != "rows" else (len(a), self.side), dtype)
+        def work(piece: Piece) -> float:
+            a = source(piece)
+            m = scratch("shrunk", a.shape if self.kind != "rows" else (len(a), self.side), dtype)
             if middle is not None:
                 self.multiply(middle, a, m)
             else:
                 shape = (len(a), s.size) if self.kind == "rows" else (*a.shape[:-2], s.size, a.shape[-1])
-                self.multiply(scaled, self.multiply(b, a, threads.scratch("coefficients", shape, dtype)), m)
-            return sink(of, m.reshape(a.shape), a)
+                self.multiply(scaled, self.multiply(b, a, scratch("coefficients", shape, dtype)), m)
+            return sink(piece, m.reshape(a.shape), a)
 
-        return Shrunk(float((s - lam).sum()), s.size, math.fsum(self.each(work)))
+        return ShrunkUnfolding(float((s - lam).sum()), s.size, math.fsum(self.each(work)))
 
     def _above(self, lam: float, dtype: np.dtype, source: Source) -> tuple[np.ndarray, np.ndarray]:
         """Return the singular values above lam, ascending, and the singular vectors of the side as rows."""
@@ -222,17 +223,10 @@ class Unfolding:
         r = np.zeros((0, self.side))
         length = max(1, self.side * len(self) * self.side // math.prod(self.shape))  # as many rows as r has, or more
         for start in range(0, len(self), length):
-            a = self.flat(source(Of(self, slice(start, min(start + length, len(self))))))
+            a = self.flat(source(Piece(self, slice(start, min(start + length, len(self))))))
             stacked = np.concatenate([r, a if self.kind == "rows" else a.T])
             r = np.asarray(np.linalg.qr(stacked, mode="r"))
         return r
-
-
-def _sum(parts: list[np.ndarray]) -> np.ndarray:
-    total = parts[0]
-    for part in parts[1:]:
-        total += part
-    return total
 
 
 def accumulate(total: np.ndarray, part: np.ndarray, first: bool) -> None:
@@ -260,38 +254,11 @@ def square(x: np.ndarray) -> float:
     return float(flat @ flat)
 
 
-def spectral_norm(x: np.ndarray, mode: int) -> float:
+def unfolding_norm(x: np.ndarray, mode: int) -> float:
     """Return the largest singular value of X_(mode), from the Gram matrix of its short side.
 
-    >>> spectral_norm(np.diag([3.0, -4.0]), 0)
+    >>> unfolding_norm(np.diag([3.0, -4.0]), 0)
     4.0
     """
-    gram = Unfolding(x.shape, mode).gram(lambda of: of(x), x.dtype)
+    gram = Unfolding(x.shape, mode).gram(lambda piece: piece(x), x.dtype)
     return math.sqrt(max(float(np.linalg.eigvalsh(gram, UPLO="U")[-1]), 0.0))
-
-
-def check_weights(name: str, given: Any) -> None:
-    """Raise one clear sentence if given is neither None nor weights, at least 0 and not all 0."""
-    if given is None:
-        return
-    if not isinstance(given, Sequence | np.ndarray) or isinstance(given, str):
-        raise KindError(f"{name} must be a list of one weight for each axis, not {given!r}")
-    weights = np.asarray(given)
-    if weights.dtype.kind not in "fiu" or weights.ndim != 1:
-        raise KindError(f"{name} must be a list of one weight for each axis, not {given!r}")
-    if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.sum() > 0):
-        raise InputError(f"{name} must be weights of at least 0 that are not all 0, not {given!r}")
-
-
-def weights_of(name: str, given: Any, axes: Sequence[int]) -> np.ndarray:
-    """Return the weights, one for each axis in the order of ``axes``, with sum 1; equal ones for None.
-
-    >>> weights_of("alpha", [1, 1, 2], (2, 0, 1))
-    array([0.5 , 0.25, 0.25])
-    """
-    if given is None:
-        return np.full(len(axes), 1 / len(axes))
-    weights = np.asarray(given, dtype=float)
-    if len(weights) != len(axes):
-        raise InputError(f"{name} has {len(weights)} weights, but the array has {len(axes)} axes")
-    return weights[list(axes)] / weights.sum()

@@ -2,20 +2,21 @@
 
 from ..errors import InputError, nearest
 from .base import Method
+from .fixed import TNN, TNNC, TQN, TTNN, Slicewise, TQNOracle, TQNRandom
 from .frame import FTNN, TNNLinear
 from .latent import Latent
 from .snn import HaLRTC, SiLRTC
 from .tmac import TMac
-from .tqn import MOTQN, TNN, TNNC, TQN, TTNN, VMTQN, Slicewise, TQNOracle, TQNRandom
+from .tqn import MOTQN, VMTQN
+from .views import Views
 
 METHODS: dict[str, type[Method]] = {
     kind.name: kind
     for kind in (
-        *(VMTQN, MOTQN, TNN, TNNC, TTNN, Slicewise, TQN, TQNRandom, TQNOracle, FTNN, TNNLinear),
+        *(VMTQN, MOTQN, Views, TNN, TNNC, TTNN, Slicewise, TQN, TQNRandom, TQNOracle, FTNN, TNNLinear),
         *(SiLRTC, HaLRTC, TMac, Latent),
     )
 }
-
 
 
 def method_named(name: str) -> type[Method]:

@@ -9,23 +9,26 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..errors import InputError, KindError, nearest
+from ..fit import Exact
+from ..kernels.memory import Workspace
 from ..problem import Problem
 from ..result import Step
-from ..transforms.base import Transform
+from ..transforms import Transform
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Method:
     """Options that every method has. ``step`` is pure but for one thing: it may reuse the arrays of the state it is given.
 
-    A method defines ``init``, ``step`` and ``answer``, and has a name and a line that says what it is.
+    A method defines ``init``, ``step`` and ``answer``, and has a name and a line that says what it is. Its state is arrays
+    and numbers in tuples and lists; ``work``, the scratch memory, and ``rng`` belong to the loop.
     """
 
     name: ClassVar[str]
     about: ClassVar[str]
-    shares_out: ClassVar[bool] = (
-        False  # its kernels use threads.py throughout, so that BLAS needs no threads of its own
-    )
+    shares_out: ClassVar[bool] = False  # its kernels use threads.py throughout: BLAS needs no threads of its own
+
+    fit: ClassVar[Any] = Exact()  # how the answer agrees with what is known
 
     tol: float = 1e-5
     max_steps: int = 500
@@ -38,19 +41,19 @@ class Method:
         """Return what the residuals must come down to on data of this type: ``tol`` itself."""
         return self.tol
 
-    def init(self, problem: Problem, rng: np.random.Generator) -> Any:
+    def init(self, problem: Problem, work: Workspace, rng: np.random.Generator) -> Any:
         """Return the state before the first step."""
         raise AssertionError(f"{self.name} defines no initial state")
 
-    def step(self, problem: Problem, state: Any) -> tuple[Any, Step]:
+    def step(self, problem: Problem, state: Any, work: Workspace, rng: np.random.Generator) -> tuple[Any, Step]:
         """Return the next state, and what is to be told of the step."""
         raise AssertionError(f"{self.name} defines no step")
 
-    def answer(self, state: Any) -> np.ndarray:
-        """Return X, of the size of the problem's y."""
+    def answer(self, problem: Problem, state: Any, work: Workspace) -> Any:
+        """Return X, of the size of the problem's y; the next step may overwrite it."""
         raise AssertionError(f"{self.name} defines no answer")
 
-    def learned(self, problem: Problem, state: Any) -> Transform | None:
+    def learned(self, problem: Problem, state: Any, work: Workspace) -> Transform | None:
         """Return the transform that the run ended with, for methods that have one; no step comes after it."""
         return None
 
@@ -79,7 +82,8 @@ class Method:
         def short(value: Any) -> str:
             return f"array{value.shape}" if isinstance(value, np.ndarray) else repr(value)
 
-        given = (f"{f.name}={short(getattr(self, f.name))}" for f in dataclasses.fields(self) if f.init)
+        shown = (f.name for f in dataclasses.fields(self) if f.repr or getattr(self, f.name) is not None)
+        given = (f"{name}={short(getattr(self, name))}" for name in shown)
         return f"{self.name}({', '.join(given)})"
 
 

@@ -33,21 +33,24 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from ..errors import InputError
 from ..kernels import threads
-from ..kernels.spectral import PIECE, shrink, spectral_norm
+from ..kernels.memory import Workspace
+from ..kernels.products import keep_known, sums
+from ..kernels.shrink import shrink
+from ..kernels.spectral import SLICES, spectral_norm
 from ..penalties import Penalty, penalty_named
-from ..problem import Problem, keep_known
+from ..problem import Problem
 from ..result import Step
-from ..transforms.base import Matrix, Transform, checked_matrix
-from ..transforms.framelets import Framelet
+from ..transforms import Framelet, Matrix, Transform, checked_matrix
 from .base import Method, check_number
+from .schedule import FIRST
 
-START = 0.9  # the first threshold, as a share of the largest singular value of the transformed zero-filled data
 SINGULAR = 1e-10  # least ratio of singular values of an invertible matrix
 
 
@@ -58,12 +61,6 @@ class State(NamedTuple):
     t: np.ndarray  # (r, n1, n2)
     d: np.ndarray  # (r, n1, n2)
     mu: float
-    # never changes in a run
-    transform: Transform
-    tau: float
-    # memory for the next X and G
-    spare: np.ndarray
-    g: np.ndarray
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -90,22 +87,22 @@ class Analysis(Method):
         """Return L for a third mode of length n3, and tau = ||L||_2^2."""
         raise AssertionError(f"{self.name} defines no transform")
 
-    def init(self, problem: Problem, rng: np.random.Generator) -> State:
+    def init(self, problem: Problem, work: Workspace, rng: np.random.Generator) -> State:
         """Start from X = Y, zero where missing, and Lambda = 0."""
-        transform, tau = self.transform(problem.layout.n3)
         x = problem.stack.copy()
-        t = transform.forward(x)
-        mu = self.mu0 * problem.scale if self.mu0 is not None else 1 / (START * (spectral_norm(t) or 1.0))
-        return State(x, t, np.zeros_like(t), mu, transform, tau, np.empty_like(x), np.empty_like(t))
+        t = self.transform(problem.layout.n3)[0].forward(x)
+        mu = self.mu0 * problem.scale if self.mu0 is not None else 1 / (FIRST * (spectral_norm(t) or 1.0))
+        return State(x, t, np.zeros_like(t), mu)
 
-    def step(self, problem: Problem, state: State) -> tuple[State, Step]:
+    def step(self, problem: Problem, state: State, work: Workspace, rng: np.random.Generator) -> tuple[State, Step]:
         """Run one iteration of the linearised ADMM."""
-        x_old, t, d, mu, transform, tau, x, g = state
-        penalty = self.penalty
-        assert not isinstance(penalty, str)
-        threads.each(lambda s: np.copyto(g[s], t[s]), len(t), max(1, PIECE // t[0].size))
-        shrunk = shrink(g, 1 / mu, penalty)  # (G)
-        threads.each(lambda s: np.subtract(t[s], g[s], out=t[s]), len(t), max(1, PIECE // t[0].size))
+        x_old, t, d, mu = state
+        transform, tau = self.transform(problem.layout.n3)
+        x, g = work.array("spare", x_old.shape, t.dtype), work.array("G", t.shape, t.dtype)
+        some = max(1, SLICES // t[0].size)
+        threads.each(lambda s: np.copyto(g[s], t[s]), len(t), some)
+        shrunk = shrink(g, 1 / mu, penalty_named(self.penalty))  # (G)
+        threads.each(lambda s: np.subtract(t[s], g[s], out=t[s]), len(t), some)
         x = transform.backward(t, out=x)
 
         def advance(x: np.ndarray, x_old: np.ndarray, y: np.ndarray, on: np.ndarray) -> tuple[float]:
@@ -115,7 +112,7 @@ class Analysis(Method):
             x_old -= x
             return (float(x_old @ x_old),)
 
-        moved = math.sqrt(threads.sums(advance, x, x_old, problem.stack, problem.observed)[0])
+        moved = math.sqrt(sums(advance, x, x_old, problem.stack, problem.observed)[0])
         t = transform.forward(x, out=t)
         mu_next = min(self.rho * mu, self.mu_max * problem.scale)
 
@@ -127,7 +124,7 @@ class Analysis(Method):
             t += d
             return float(g @ g), size
 
-        gap, size = (math.sqrt(v) for v in threads.sums(multiplier, t, g, d))
+        gap, size = (math.sqrt(v) for v in sums(multiplier, t, g, d))
         step = Step(
             objective=shrunk.value,
             primal=gap / ((problem.norm or 1.0) * tau**0.5),
@@ -137,15 +134,16 @@ class Analysis(Method):
             rank=int(shrunk.ranks.sum()),
             slices=int(np.count_nonzero(shrunk.ranks)),
         )
-        return State(x, t, d, mu_next, transform, tau, x_old, g), step
+        work.lend("spare", x_old)
+        return State(x, t, d, mu_next), step
 
-    def answer(self, state: State) -> np.ndarray:
+    def answer(self, problem: Problem, state: State, work: Workspace) -> np.ndarray:
         """Return X."""
         return state.x
 
-    def learned(self, problem: Problem, state: State) -> Transform | None:
+    def learned(self, problem: Problem, state: State, work: Workspace) -> Transform | None:
         """Return L."""
-        return state.transform
+        return self.transform(problem.layout.n3)[0]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -181,17 +179,23 @@ class TNNLinear(Analysis):
     rho: float = 1.02  # linearised steps are short, the more so the worse q is conditioned: mu must grow slowly
     max_steps: int = 1000
 
-    def transform(self, n3: int) -> tuple[Transform, float]:
-        """Return q, as it is given, and its squared spectral norm; or say why it will not do."""
+    @cached_property
+    def _given(self) -> tuple[Matrix, float]:
+        """Return q, and its squared spectral norm; that it is invertible is checked once."""
         if self.q is None:
             raise InputError("method 'tnn-linear' needs the option 'q': an invertible matrix (n3, n3)")
         q = checked_matrix(self.q.matrix if isinstance(self.q, Transform) else self.q)
-        if q.shape != (n3, n3):
-            raise InputError(f"q must have shape ({n3}, {n3}), the length of the third mode, not {q.shape}")
         s = np.linalg.svd(q, compute_uv=False)
-        if s[-1] <= SINGULAR * s[0]:
+        if s[-1] <= SINGULAR * s[0] and q.shape[0] == q.shape[1]:
             raise InputError(
                 f"q must be invertible, but its singular values go from {s[0]:.2g} down to {s[-1]:.2g};"
                 " use method 'tqn' with orthonormal columns to confine the answer to a span"
             )
         return Matrix(q), float(s[0] ** 2)
+
+    def transform(self, n3: int) -> tuple[Transform, float]:
+        """Return q, as it is given, and its squared spectral norm; or say why it will not do."""
+        q, size = self._given
+        if q.q.shape != (n3, n3):
+            raise InputError(f"q must have shape ({n3}, {n3}), the length of the third mode, not {q.q.shape}")
+        return q, size

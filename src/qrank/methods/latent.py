@@ -34,13 +34,14 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from ..errors import InputError
-from ..kernels import threads
-from ..kernels.unfoldings import Of, Unfolding, accumulate, check_weights, spectral_norm, weights_of
+from ..kernels.memory import Workspace, scratch
+from ..kernels.products import sums
+from ..kernels.unfoldings import Piece, Unfolding, accumulate, unfolding_norm
 from ..problem import Problem
 from ..result import Step
 from .base import Method, check_number
-
-START = 0.9  # the first threshold, as a share of the largest singular value of the zero-filled unfoldings
+from .schedule import FIRST
+from .weights import check_weights, mode_weights
 
 
 class State(NamedTuple):
@@ -50,8 +51,6 @@ class State(NamedTuple):
     x: np.ndarray  # their sum
     a: np.ndarray
     eta: float
-    gamma: np.ndarray  # never changes
-    spare: np.ndarray  # memory for the next X
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -78,30 +77,32 @@ class Latent(Method):
         if self.eta0 is not None:
             check_number("eta0", self.eta0, above=0)
 
-    def init(self, problem: Problem, rng: np.random.Generator) -> State:
+    def _weights(self, problem: Problem) -> np.ndarray:
+        return mode_weights("gamma", self.gamma, problem) * problem.y.ndim  # 1 each if equal
+
+    def init(self, problem: Problem, work: Workspace, rng: np.random.Generator) -> State:
         """Start from X_k = 0 and A = Y."""
-        layout = problem.layout
-        gamma = weights_of("gamma", self.gamma, layout.rest + layout.slice_axes) * problem.y.ndim  # 1 each if equal
+        y, gamma = problem.y, self._weights(problem)
         if self.eta0 is not None:
             eta = self.eta0 / problem.scale
         else:
-            eta = START * (max(spectral_norm(problem.y, k) / g for k, g in enumerate(gamma)) or 1.0)
-        y = problem.y
-        return State([np.zeros_like(y) for _ in y.shape], np.zeros_like(y), y.copy(), eta, gamma, np.empty_like(y))
+            eta = FIRST * (max(unfolding_norm(y, k) / g for k, g in enumerate(gamma)) or 1.0)
+        return State([np.zeros_like(y) for _ in y.shape], np.zeros_like(y), y.copy(), eta)
 
-    def step(self, problem: Problem, state: State) -> tuple[State, Step]:
+    def step(self, problem: Problem, state: State, work: Workspace, rng: np.random.Generator) -> tuple[State, Step]:
         """Run one iteration of the ADMM."""
-        parts, x_old, a, eta, gamma, x = state
+        parts, x_old, a, eta = state
+        gamma, x = self._weights(problem), work.array("spare", a.shape, a.dtype)
         value, ranks = 0.0, []
         for k, part in enumerate(parts):
 
-            def argument(of: Of, part: np.ndarray = part) -> np.ndarray:
-                t, s = of(part), of(a)
-                return np.add(t, s, out=threads.scratch("argument", t.shape, t.dtype))
+            def argument(piece: Piece, part: np.ndarray = part) -> np.ndarray:
+                t, s = piece(part), piece(a)
+                return np.add(t, s, out=scratch("argument", t.shape, t.dtype))
 
-            def add(of: Of, m: np.ndarray, _: np.ndarray, part: np.ndarray = part) -> float:
-                of(part)[...] = m
-                accumulate(of(x), m, first=of.unfolding.mode == 0)
+            def add(piece: Piece, m: np.ndarray, _: np.ndarray, part: np.ndarray = part) -> float:
+                piece(part)[...] = m
+                accumulate(piece(x), m, first=piece.unfolding.mode == 0)
                 return 0.0
 
             shrunk = Unfolding(x.shape, k).shrink(gamma[k] * eta, x.dtype, argument, add)  # (X), in place
@@ -114,9 +115,9 @@ class Latent(Method):
             a: np.ndarray, x: np.ndarray, x_old: np.ndarray, y: np.ndarray, on: np.ndarray
         ) -> tuple[float, ...]:
             x_old -= x
-            miss = np.subtract(y, x, out=threads.scratch("miss", y.shape, y.dtype))
+            miss = np.subtract(y, x, out=scratch("miss", y.shape, y.dtype))
             miss *= on
-            step = np.multiply(x_old, on, out=threads.scratch("step", y.shape, y.dtype))
+            step = np.multiply(x_old, on, out=scratch("step", y.shape, y.dtype))
             step += miss
             step /= d
             a += step  # (A), times eta
@@ -124,8 +125,8 @@ class Latent(Method):
             a *= eta_next / eta
             return float(miss @ miss), float(x_old @ x_old), float(step @ step), size
 
-        sums = threads.sums(multiplier, a, x, x_old, problem.y, problem.observed)
-        miss, moved, turned, size = (math.sqrt(v) for v in sums)
+        found = sums(multiplier, a, x, x_old, problem.y, problem.observed)
+        miss, moved, turned, size = (math.sqrt(v) for v in found)
         step = Step(
             objective=value,
             primal=miss / (problem.norm or 1.0),
@@ -135,8 +136,9 @@ class Latent(Method):
             rank=sum(ranks),
             slices=sum(r > 0 for r in ranks),
         )
-        return State(parts, x, a, eta_next, gamma, x_old), step
+        work.lend("spare", x_old)
+        return State(parts, x, a, eta_next), step
 
-    def answer(self, state: State) -> np.ndarray:
+    def answer(self, problem: Problem, state: State, work: Workspace) -> np.ndarray:
         """Return X."""
         return state.x

@@ -40,29 +40,24 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from ..kernels import threads
-from ..kernels.unfoldings import Of, Unfolding, accumulate, check_weights, spectral_norm, square, weights_of
-from ..problem import Problem, keep_known
+from ..kernels.memory import Workspace, scratch
+from ..kernels.products import keep_known, sums
+from ..kernels.unfoldings import Piece, Unfolding, accumulate, square, unfolding_norm
+from ..problem import Problem
 from ..result import Step
 from .base import Method, check_number
-
-START = 0.9  # the first threshold, as a share of the largest singular value of the zero-filled unfoldings
-
-
-def mode_weights(alpha: Any, problem: Problem) -> np.ndarray:
-    """Return alpha, given in the order of the array's axes, in the order of the problem's."""
-    layout = problem.layout
-    return weights_of("alpha", alpha, layout.rest + layout.slice_axes)
+from .schedule import FIRST
+from .weights import check_weights, mode_weights
 
 
-def first_coupling(problem: Problem, alpha: np.ndarray, start: float = START) -> float:
-    """Return the least beta for which a threshold alpha_i / beta is ``start`` of a largest singular value."""
-    ratios = [spectral_norm(problem.y, i) / a for i, a in enumerate(alpha) if a > 0]
-    return 1 / (start * (max(ratios) or 1.0))
+def first_coupling(problem: Problem, alpha: np.ndarray) -> float:
+    """Return the least beta for which a threshold alpha_i / beta is the share FIRST of a largest singular value."""
+    ratios = [unfolding_norm(problem.y, i) / a for i, a in enumerate(alpha) if a > 0]
+    return 1 / (FIRST * (max(ratios) or 1.0))
 
 
 class SiLRTCState(NamedTuple):
@@ -72,8 +67,6 @@ class SiLRTCState(NamedTuple):
     w: np.ndarray  # X, extrapolated: where the next M_i are taken
     t: float  # of Nesterov's sequence
     beta: float
-    alpha: np.ndarray  # never changes
-    spare: np.ndarray  # memory for the next X
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -99,26 +92,28 @@ class SiLRTC(Method):
         if self.beta0 is not None:
             check_number("beta0", self.beta0, above=0)
 
-    def init(self, problem: Problem, rng: np.random.Generator) -> SiLRTCState:
+    def init(self, problem: Problem, work: Workspace, rng: np.random.Generator) -> SiLRTCState:
         """Start from X = T, zero where missing."""
-        alpha = mode_weights(self.alpha, problem)
+        alpha = mode_weights("alpha", self.alpha, problem)
         beta = first_coupling(problem, alpha) if self.beta0 is None else self.beta0 * problem.scale
-        y = problem.y
-        return SiLRTCState(y.copy(), y.copy(), 1.0, beta, alpha, np.empty_like(y))
+        return SiLRTCState(problem.y.copy(), problem.y.copy(), 1.0, beta)
 
-    def step(self, problem: Problem, state: SiLRTCState) -> tuple[SiLRTCState, Step]:
+    def step(
+        self, problem: Problem, state: SiLRTCState, work: Workspace, rng: np.random.Generator
+    ) -> tuple[SiLRTCState, Step]:
         """Run one round of block coordinate descent (Algorithm 1 of the paper)."""
-        x_old, w, t, beta, alpha, x = state
+        x_old, w, t, beta = state
+        alpha, x = mode_weights("alpha", self.alpha, problem), work.array("spare", w.shape, w.dtype)
         gaps, value, ranks = [], 0.0, []
         modes = [i for i, a in enumerate(alpha) if a > 0]
 
-        def add(of: Of, m: np.ndarray, w: np.ndarray) -> float:
-            accumulate(of(x), m, first=of.unfolding.mode == modes[0])
+        def add(piece: Piece, m: np.ndarray, w: np.ndarray) -> float:
+            accumulate(piece(x), m, first=piece.unfolding.mode == modes[0])
             m -= w
             return square(m)
 
         for i in modes:  # (S-M), piece by piece, and added up at once
-            shrunk = Unfolding(w.shape, i).shrink(alpha[i] / beta, w.dtype, lambda of: of(w), add)
+            shrunk = Unfolding(w.shape, i).shrink(alpha[i] / beta, w.dtype, lambda piece: piece(w), add)
             value += alpha[i] * shrunk.value
             ranks.append(shrunk.rank)
             gaps.append(math.sqrt(shrunk.total))  # ||M_i - X||_F
@@ -130,7 +125,7 @@ class SiLRTC(Method):
             x_old -= x
             return float(w @ x_old), float(x_old @ x_old)
 
-        along, moved = threads.sums(mean, x, w, x_old, problem.y, problem.observed)
+        along, moved = sums(mean, x, w, x_old, problem.y, problem.observed)
         # If the extrapolation went against the descent, it starts anew.
         t_next = (1 + math.sqrt(1 + 4 * t * t)) / 2 if self.accelerate and along >= 0 else 1.0
         ahead = (1 - t) / t_next if t_next > 1 else 0.0
@@ -140,7 +135,7 @@ class SiLRTC(Method):
             w += x
             return ()
 
-        threads.sums(extrapolate, w, x_old, x)
+        sums(extrapolate, w, x_old, x)
         beta_next = min(self.rho * beta, self.beta_max * problem.scale)
         change = math.sqrt(moved) / (problem.norm or 1.0)
         step = Step(
@@ -152,9 +147,10 @@ class SiLRTC(Method):
             rank=sum(ranks),
             slices=sum(r > 0 for r in ranks),
         )
-        return SiLRTCState(x, w, t_next, beta_next, alpha, x_old), step
+        work.lend("spare", x_old)
+        return SiLRTCState(x, w, t_next, beta_next), step
 
-    def answer(self, state: SiLRTCState) -> np.ndarray:
+    def answer(self, problem: Problem, state: SiLRTCState, work: Workspace) -> np.ndarray:
         """Return X."""
         return state.x
 
@@ -164,10 +160,7 @@ class HaLRTCState(NamedTuple):
 
     x: np.ndarray
     u: list[np.ndarray]  # Y_i / mu, for the unfoldings with alpha_i > 0
-    m: list[np.ndarray]  # memory for the M_i
     mu: float
-    alpha: np.ndarray  # never changes
-    spare: np.ndarray  # memory for the next X
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -192,30 +185,32 @@ class HaLRTC(Method):
         if self.mu0 is not None:
             check_number("mu0", self.mu0, above=0)
 
-    def init(self, problem: Problem, rng: np.random.Generator) -> HaLRTCState:
+    def init(self, problem: Problem, work: Workspace, rng: np.random.Generator) -> HaLRTCState:
         """Start from X = T, zero where missing, and Y_i = 0."""
-        alpha = mode_weights(self.alpha, problem)
+        alpha = mode_weights("alpha", self.alpha, problem)
         mu = first_coupling(problem, alpha) if self.mu0 is None else self.mu0 * problem.scale
-        y, modes = problem.y, [i for i, a in enumerate(alpha) if a > 0]
-        u, m = [np.zeros_like(y) for _ in modes], [np.empty_like(y) for _ in modes]
-        return HaLRTCState(y.copy(), u, m, mu, alpha, np.empty_like(y))
+        return HaLRTCState(problem.y.copy(), [np.zeros_like(problem.y) for a in alpha if a > 0], mu)
 
-    def step(self, problem: Problem, state: HaLRTCState) -> tuple[HaLRTCState, Step]:
+    def step(
+        self, problem: Problem, state: HaLRTCState, work: Workspace, rng: np.random.Generator
+    ) -> tuple[HaLRTCState, Step]:
         """Run one iteration of the ADMM (Algorithm 4 of the paper)."""
-        x, u, m, mu, alpha, total = state
+        x, u, mu = state
+        alpha, total = mode_weights("alpha", self.alpha, problem), work.array("spare", x.shape, x.dtype)
+        m = [work.array(f"M {i}", x.shape, x.dtype) for i in range(len(u))]
         mu_next = min(self.rho * mu, self.mu_max * problem.scale)
         value, ranks = 0.0, []
         modes = [i for i, a in enumerate(alpha) if a > 0]
         for i, ui, held in zip(modes, u, m, strict=True):
 
-            def argument(of: Of, ui: np.ndarray = ui) -> np.ndarray:
-                a, b = of(x), of(ui)
-                return np.add(a, b, out=threads.scratch("argument", a.shape, a.dtype))
+            def argument(piece: Piece, ui: np.ndarray = ui) -> np.ndarray:
+                a, b = piece(x), piece(ui)
+                return np.add(a, b, out=scratch("argument", a.shape, a.dtype))
 
-            def add(of: Of, m: np.ndarray, _: np.ndarray, ui: np.ndarray = ui, held: np.ndarray = held) -> float:
-                of(held)[...] = m
-                m -= of(ui)
-                accumulate(of(total), m, first=of.unfolding.mode == modes[0])
+            def add(piece: Piece, m: np.ndarray, _: np.ndarray, ui: np.ndarray = ui, held: np.ndarray = held) -> float:
+                piece(held)[...] = m
+                m -= piece(ui)
+                accumulate(piece(total), m, first=piece.unfolding.mode == modes[0])
                 return 0.0
 
             shrunk = Unfolding(x.shape, i).shrink(alpha[i] / mu, x.dtype, argument, add)  # (H-M)
@@ -235,8 +230,8 @@ class HaLRTC(Method):
             ui *= mu / mu_next
             return float(m @ m), size
 
-        moved = math.sqrt(threads.sums(mean, total, x, problem.y, problem.observed)[0])
-        sizes = [threads.sums(multiplier, mi, ui, total) for mi, ui in zip(m, u, strict=True)]
+        moved = math.sqrt(sums(mean, total, x, problem.y, problem.observed)[0])
+        sizes = [sums(multiplier, mi, ui, total) for mi, ui in zip(m, u, strict=True)]
         gap, dual = (math.sqrt(max(s)) for s in zip(*sizes, strict=True))
         step = Step(
             objective=value,
@@ -247,8 +242,9 @@ class HaLRTC(Method):
             rank=sum(ranks),
             slices=sum(r > 0 for r in ranks),
         )
-        return HaLRTCState(total, u, m, mu_next, alpha, x), step
+        work.lend("spare", x)
+        return HaLRTCState(total, u, mu_next), step
 
-    def answer(self, state: HaLRTCState) -> np.ndarray:
+    def answer(self, problem: Problem, state: HaLRTCState, work: Workspace) -> np.ndarray:
         """Return X."""
         return state.x

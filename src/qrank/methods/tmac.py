@@ -48,11 +48,13 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ..errors import InputError
-from ..kernels import threads
-from ..kernels.unfoldings import Of, Unfolding, accumulate, check_weights, square, weights_of
-from ..problem import Problem, keep_known
+from ..kernels.memory import Workspace, scratch
+from ..kernels.products import keep_known, sums
+from ..kernels.unfoldings import Piece, Unfolding, accumulate, square
+from ..problem import Problem
 from ..result import Step
 from .base import Method, check_number
+from .weights import check_weights, mode_weights
 
 STRATEGIES = ("increase", "decrease", "fixed")
 
@@ -65,12 +67,6 @@ class State(NamedTuple):
     alpha: np.ndarray
     fits: np.ndarray  # of the last step; infinite before the first
     cut: np.ndarray  # True where the rank has been cut: it is cut once
-    rng: np.random.Generator
-    # never changes in a run
-    low: list[int]
-    high: list[int]
-    more: list[int]  # how many a rank grows by
-    spare: np.ndarray  # memory for the next Z
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -105,34 +101,37 @@ class TMac(Method):
         for name in ("freedom", "stall", "gap"):
             check_number(name, getattr(self, name), above=0)
 
-    def init(self, problem: Problem, rng: np.random.Generator) -> State:
-        """Start from Z = M, zero where missing, and random Y_n."""
+    def _limits(self, problem: Problem) -> tuple[list[int], list[int], list[int]]:
+        """Return for each unfolding the least rank, the largest, and how many it grows by."""
         y, axes = problem.y, problem.layout.rest + problem.layout.slice_axes
-        most = [min(n, y.size // n) for n in y.shape]
         if self.rank_max is None:
-            free = _compatible([_rank_within(n, y.size // n, self.freedom * problem.known) for n in y.shape])
+            free = _compatible([_rank_within(n, y.size // n, self.freedom * problem.count) for n in y.shape])
         else:
             free = _each("rank_max", self.rank_max, axes)
-        high = [min(a, b) for a, b in zip(free, most, strict=True)]
+        high = [min(a, b) for a, b in zip(free, _most(y), strict=True)]
         low = [min(a, b) for a, b in zip(_each("rank_min", self.rank_min, axes), high, strict=True)]
+        more = [max(1, r // 20) for r in high] if self.rank_step is None else _each("rank_step", self.rank_step, axes)
+        return low, high, more
+
+    def init(self, problem: Problem, work: Workspace, rng: np.random.Generator) -> State:
+        """Start from Z = M, zero where missing, and random Y_n."""
+        y, axes = problem.y, problem.layout.rest + problem.layout.slice_axes
+        low, high, _ = self._limits(problem)
         if self.rank is None:
             ranks = low if self.strategy == "increase" else high
         else:
-            ranks = [min(a, b) for a, b in zip(_each("rank", self.rank, axes), most, strict=True)]
+            ranks = [min(a, b) for a, b in zip(_each("rank", self.rank, axes), _most(y), strict=True)]
         factors = [
             Unfolding(y.shape, n, short=False).folded(_unit_rows(r, y.size // y.shape[n], y.dtype, rng))
             for n, r in enumerate(ranks)
         ]
-        d = y.ndim
-        alpha = weights_of("alpha", self.alpha, axes)
-        more = [max(1, r // 20) for r in high] if self.rank_step is None else _each("rank_step", self.rank_step, axes)
-        return State(
-            y.copy(), factors, alpha, np.full(d, np.inf), np.zeros(d, bool), rng, low, high, more, np.empty_like(y)
-        )
+        alpha = mode_weights("alpha", self.alpha, problem)
+        return State(y.copy(), factors, alpha, np.full(y.ndim, np.inf), np.zeros(y.ndim, bool))
 
-    def step(self, problem: Problem, state: State) -> tuple[State, Step]:
+    def step(self, problem: Problem, state: State, work: Workspace, rng: np.random.Generator) -> tuple[State, Step]:
         """Run one round of alternating least squares (Algorithm 1 of the paper)."""
-        z, factors, alpha, fits_old, cut, rng, low, high, more, z_new = state
+        z, factors, alpha, fits_old, cut = state
+        (low, high, more), z_new = self._limits(problem), work.array("spare", z.shape, z.dtype)
         fits, ranks = np.zeros(z.ndim), {}
         modes = [n for n in range(z.ndim) if alpha[n] > 0]
         for n in modes:
@@ -142,19 +141,19 @@ class TMac(Method):
             kept = w > len(w) * np.finfo(w.dtype).eps * w[-1]
             inverse = (u[:, kept] / w[kept]) @ (xn @ u[:, kept]).T  # (X_n^T X_n)^+ X_n^T
 
-            def work(
-                of: Of, n: int = n, xn: np.ndarray = xn, yn: np.ndarray = yn, inverse: np.ndarray = inverse
+            def fitted(
+                piece: Piece, n: int = n, xn: np.ndarray = xn, yn: np.ndarray = yn, inverse: np.ndarray = inverse
             ) -> float:
-                zn, at = of(z), of.unfolding
-                y = at.multiply(inverse, zn, out=of.cut(yn))  # (Y)
-                product = at.multiply(xn, y, out=threads.scratch("product", zn.shape, zn.dtype))
-                miss = np.subtract(product, of(problem.y), out=threads.scratch("miss", zn.shape, zn.dtype))
-                miss *= of(problem.observed)
+                zn, at = piece(z), piece.unfolding
+                y = at.multiply(inverse, zn, out=piece.cut(yn))  # (Y)
+                product = at.multiply(xn, y, out=scratch("product", zn.shape, zn.dtype))
+                miss = np.subtract(product, piece(problem.y), out=scratch("miss", zn.shape, zn.dtype))
+                miss *= piece(problem.observed)
                 product *= alpha[n]
-                accumulate(of(z_new), product, first=n == modes[0])
+                accumulate(piece(z_new), product, first=n == modes[0])
                 return square(miss)
 
-            fits[n] = math.sqrt(math.fsum(unfolding.each(work)))
+            fits[n] = math.sqrt(math.fsum(unfolding.each(fitted)))
             rank = xn.shape[1]
             left = fits[n] / fits_old[n] if fits_old[n] > 0 else 1.0
             if self.strategy == "increase" and rank < high[n] and left >= 1 - self.stall:
@@ -171,7 +170,7 @@ class TMac(Method):
             z -= z_new
             return (float(z @ z),)
 
-        moved = math.sqrt(threads.sums(complete, z_new, z, problem.y, problem.observed)[0])
+        moved = math.sqrt(sums(complete, z_new, z, problem.y, problem.observed)[0])
         if self.adaptive or (self.adaptive is None and self.strategy != "decrease"):
             alpha = _adapted(alpha, fits, problem.norm)  # (alpha)
         growing = self.strategy == "increase" and any(ranks[n] < high[n] for n in modes)
@@ -186,7 +185,8 @@ class TMac(Method):
             rank=sum(ranks.values()),
             slices=len(ranks),
         )
-        return State(z_new, factors, alpha, fits, cut, rng, low, high, more, z), step
+        work.lend("spare", z)
+        return State(z_new, factors, alpha, fits, cut), step
 
     def _decreased(self, w: np.ndarray, low: int) -> int | None:
         """Return the rank at the widest gap between the eigenvalues w of X_n^T X_n, if that gap stands out."""
@@ -201,9 +201,14 @@ class TMac(Method):
         others = (ratios.sum() - ratios[widest]) / len(ratios)
         return low + widest if ratios[widest] > self.gap * others else None
 
-    def answer(self, state: State) -> np.ndarray:
+    def answer(self, problem: Problem, state: State, work: Workspace) -> np.ndarray:
         """Return Z."""
         return state.z
+
+
+def _most(y: np.ndarray) -> list[int]:
+    """Return the largest rank that each unfolding can have."""
+    return [min(n, y.size // n) for n in y.shape]
 
 
 def _rank_within(m: int, n: int, numbers: float) -> int:

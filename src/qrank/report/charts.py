@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from ..result import Record
-    from ..transforms.base import Transform
+    from ..transforms import Transform
 
 # Colours that Matplotlib draws with, and what the page's style puts in their place.
 INK, FAINT = "#010101", "#020202"

@@ -9,7 +9,7 @@ import numpy as np
 from ..kernels.spectral import singular_values
 from ..result import Completion
 from ..tensor import Layout
-from ..transforms.base import Fourier, Transform
+from ..transforms import Fourier, Transform
 
 WORK = 4e10  # multiplications; beyond that every second (third, …) row and column stand for all
 RANK_SHARE = 1e-3

@@ -13,11 +13,10 @@ import numpy as np
 from ..api import complete
 from ..data import observed as draw
 from ..errors import ConvergenceWarning, need
-from ..kernels.principal import pca
 from ..kernels.spectral import singular_values
 from ..metrics import rmse
 from ..problem import Problem
-from ..transforms.base import Cosine, Fourier, Identity, Matrix, Transform
+from ..transforms import Cosine, Fourier, Identity, Matrix, Transform, pca
 from ..transforms.wavelets import wavelet
 
 if TYPE_CHECKING:

@@ -1,29 +1,24 @@
-"""Transforms along the third mode: t -> T x_3 Q for fixed isometries and for any given Q.
+"""What a transform along the third mode is, and any given Q.
 
 A transform maps a stack (n3, n1, n2) to a stack (r, n1, n2). Its columns are orthonormal, so that ``backward`` is both the
-adjoint and, on the span of Q, the inverse: **prox of g after Q is Q^T prox_g Q**, which is all that the methods use.
+adjoint and, on the span of Q, the inverse: **prox of g after Q is Q^T prox_g Q**, which is all that the priors use.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.fft
-import scipy.fftpack
-import scipy.linalg
 import scipy.sparse
 
+from .. import kernels
+from ..atomic import replacing
 from ..errors import FileError, InputError, KindError, need
-from ..kernels import threads
+from ..kernels.spectral import singular_values
 from ..tensor import Layout
-
-_fft: Any = scipy.fft  # its stubs know only the dispatching protocol
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,11 +29,11 @@ class Transform:
 
     n3: int
     r: int
-    weights: np.ndarray | None = None  # (r,): how many slices each one stands for; None means one each
+    multiplicity: np.ndarray | None = None  # (r,): how many slices each one stands for; None means one each
 
     @property
     def packed(self) -> Transform:
-        """The form in which the methods work with it: in real slices, n3 at most, with ``out`` honoured."""
+        """The form in which the priors work with it: in real slices, n3 at most, with ``out`` honoured."""
         return self
 
     def forward(self, t: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
@@ -54,10 +49,23 @@ class Transform:
         """Q itself, shape (n3, r)."""
         return self.forward(np.eye(self.n3)[:, :, None])[:, :, 0].T
 
+    def singular_values(self, t: np.ndarray) -> np.ndarray:
+        """Return those of every slice of T x_3 Q, descending, (slices, min(n1, n2)); slices that stand for two count twice.
+
+        >>> Matrix(np.eye(2)).singular_values(np.ones((2, 3, 3))).round(6)[0]
+        array([3., 0., 0.])
+        """
+        s = singular_values(self.forward(t))
+        return s if self.multiplicity is None else np.concatenate([s, s[self.multiplicity == 2][::-1]])
+
+    def counted(self, numbers: np.ndarray) -> int:
+        """Return the sum of a number of each slice, (r,), over all slices that they stand for."""
+        return int(numbers.sum() if self.multiplicity is None else self.multiplicity @ numbers)
+
     def apply(self, x: np.ndarray, slice_axes: tuple[int, int] = (0, 1)) -> np.ndarray:
         """Return X x_3 Q, shape (n1, n2, r), for an array whose other axes together have length n3.
 
-        >>> Cosine(8).apply(np.ones((4, 5, 8))).shape
+        >>> Matrix(np.eye(8)).apply(np.ones((4, 5, 8))).shape
         (4, 5, 8)
         """
         layout = Layout.of(np.shape(x), slice_axes)
@@ -67,14 +75,10 @@ class Transform:
 
     def save(self, path: str | Path) -> None:
         """Write Q to an ``.npz`` file that :func:`load` reads."""
-        path = Path(path)
-        beside = path.with_name(path.name + ".part")
         try:
-            with beside.open("wb") as file:
+            with replacing(Path(path)) as beside, beside.open("wb") as file:
                 np.savez(file, q=self.matrix)
-            beside.replace(path)
         except OSError as error:
-            beside.unlink(missing_ok=True)
             raise FileError(f"cannot write {path}: {error.strerror}") from error
 
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -116,204 +120,14 @@ class Matrix(Transform):
 
     def forward(self, t: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         """Return T x_3 Q."""
-        return _along_first(self.q.T, t, out)
+        return kernels.of(t).product(self.q.T, t, out)
 
     def backward(self, g: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         """Return G x_3 Q^T."""
-        return _along_first(self.q, g, out)
+        return kernels.of(g).product(self.q, g, out)
 
 
-def _along_first(m: Any, t: np.ndarray, out: np.ndarray | None) -> np.ndarray:
-    flat = t.reshape(t.shape[0], math.prod(t.shape[1:]))
-    m = m.astype(t.dtype, copy=False)
-    if scipy.sparse.issparse(m):
-        product = (m @ flat).reshape(-1, *t.shape[1:])
-        return product if out is None else _copy(product, out)
-    out = np.empty((m.shape[0], *t.shape[1:]), t.dtype) if out is None else out
-    whole = out.reshape(m.shape[0], -1)
-    if t.__array_interface__["data"] != out.__array_interface__["data"]:
-        threads.matmul(m, flat, out=whole)
-        return out
-
-    def work(s: slice) -> None:  # a column of the result needs that column of T only, which is set aside
-        part = threads.scratch("columns", (len(flat), s.stop - s.start), t.dtype)
-        part[...] = flat[:, s]
-        np.matmul(m, part, out=whole[:, s])
-
-    threads.each(work, flat.shape[1], _columns(len(flat)))
-    return out
-
-
-def _columns(n3: int) -> int:
-    """Return how many columns of a stack, as a matrix (n3, n1 n2), to take at a time: 2 MB, or a few rows of BLAS's."""
-    return max(64, (1 << 18) // max(1, n3))
-
-
-def _by_columns(transform: Callable[[np.ndarray], np.ndarray], t: np.ndarray, out: np.ndarray) -> np.ndarray:
-    """Transform the columns of a stack, a few at a time so that ``out`` may be the same memory as ``t``."""
-    flat, whole = t.reshape(len(t), -1), out.reshape(len(out), -1)
-
-    def work(s: slice) -> None:
-        whole[:, s] = transform(flat[:, s])
-
-    threads.each(work, flat.shape[1], _columns(len(t)))
-    return out
-
-
-@dataclass(frozen=True)
-class Identity(Transform):
-    """Q = I: every frontal slice on its own."""
-
-    n3: int
-
-    @property
-    def r(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Number of slices."""
-        return self.n3
-
-    def forward(self, t: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-        """Return a copy of T."""
-        return _copy(t, out)
-
-    def backward(self, g: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-        """Return a copy of G."""
-        return _copy(g, out)
-
-
-def _copy(t: np.ndarray, out: np.ndarray | None) -> np.ndarray:
-    if out is None:
-        return t.copy()
-    if out is not t and out.__array_interface__["data"] != t.__array_interface__["data"]:
-        out[...] = t
-    return out
-
-
-@dataclass(frozen=True)
-class Fourier(Transform):
-    """The unitary DFT of a real tensor: the n3 // 2 + 1 slices that the conjugate symmetry leaves to know.
-
-    >>> Fourier(5).forward(np.ones((5, 2, 2))).shape
-    (3, 2, 2)
-    """
-
-    n3: int
-
-    @property
-    def r(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Number of slices kept."""
-        return self.n3 // 2 + 1
-
-    @cached_property
-    def weights(self) -> np.ndarray:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """2 for a slice that stands for a conjugate pair, 1 for the real ones."""
-        w = np.full(self.r, 2.0)
-        w[0] = 1
-        if self.n3 % 2 == 0:
-            w[-1] = 1
-        return w
-
-    @cached_property
-    def matrix(self) -> np.ndarray:
-        """The whole unitary matrix, shape (n3, n3)."""
-        return scipy.linalg.dft(self.n3, scale="sqrtn")
-
-    @property
-    def packed(self) -> PackedFourier:
-        """The same with real and imaginary parts as slices of their own."""
-        return PackedFourier(self.n3)
-
-    def forward(self, t: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-        """Return the real-input FFT along the third mode."""
-        return _fft.rfft(t, axis=0, norm="ortho", workers=threads.count())
-
-    def backward(self, g: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-        """Return the inverse FFT."""
-        return _fft.irfft(g, n=self.n3, axis=0, norm="ortho", workers=threads.count(), overwrite_x=True)
-
-
-@dataclass(frozen=True)
-class PackedFourier(Transform):
-    """The unitary DFT of a real tensor in n3 real slices: Re 0, Re 1, Im 1, Re 2, Im 2, ...
-
-    It takes exactly the memory of the tensor, and can be done in place. Weight 2 marks a real part whose slice stands for a
-    conjugate pair, weight 0 the imaginary part that follows it: `spectral.shrink` takes the two as one complex slice.
-
-    >>> PackedFourier(5).forward(np.ones((5, 2, 2)))[:, 0, 0].round(3)
-    array([2.236, 0.   , 0.   , 0.   , 0.   ])
-    """
-
-    n3: int
-
-    @property
-    def r(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Number of slices."""
-        return self.n3
-
-    @cached_property
-    def weights(self) -> np.ndarray:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """1, then 2 and 0 in turns, and 1 for the last one of an even number."""
-        w = np.zeros(self.n3)
-        w[1:-1:2], w[0] = 2, 1
-        if self.n3 % 2 == 0:
-            w[-1] = 1
-        return w
-
-    def forward(self, t: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-        """Return the real-input FFT along the third mode."""
-        return self._in_place(scipy.fftpack.rfft, 1 / math.sqrt(self.n3), t, out)
-
-    def backward(self, g: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-        """Return the inverse FFT."""
-        return self._in_place(scipy.fftpack.irfft, math.sqrt(self.n3), g, out)  # SciPy's own divides by n3
-
-    def _in_place(self, fft: Any, scale: float, t: np.ndarray, out: np.ndarray | None) -> np.ndarray:
-        """Transform a few columns at a time where they shall be; `scipy.fftpack` has the order of slices that we want."""
-        out = np.empty_like(t) if out is None else out
-        flat, whole = t.reshape(len(t), -1), out.reshape(len(out), -1)
-
-        def work(s: slice) -> None:
-            part = np.multiply(flat[:, s], t.dtype.type(scale), out=whole[:, s])
-            found = fft(part, axis=0, overwrite_x=True)
-            if found.__array_interface__["data"] != part.__array_interface__["data"]:
-                part[...] = found
-
-        threads.each(work, flat.shape[1], _columns(len(t)))
-        return out
-
-
-@dataclass(frozen=True)
-class Cosine(Transform):
-    """The orthonormal DCT-II."""
-
-    n3: int
-
-    @property
-    def r(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Number of slices."""
-        return self.n3
-
-    def forward(self, t: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-        """Return the cosine transform along the third mode."""
-        out = np.empty_like(t) if out is None else out
-        return _by_columns(lambda part: _fft.dct(part, type=2, axis=0, norm="ortho"), t, out)
-
-    def backward(self, g: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-        """Return the inverse cosine transform."""
-        out = np.empty_like(g) if out is None else out
-        return _by_columns(lambda part: _fft.idct(part, type=2, axis=0, norm="ortho"), g, out)
-
-
-def random_orthogonal(n3: int, r: int, rng: np.random.Generator) -> Matrix:
-    """Return a column-orthonormal Q (n3, r), uniform on the Stiefel manifold.
-
-    >>> random_orthogonal(5, 2, np.random.default_rng(0)).matrix.shape
-    (5, 2)
-    """
-    q, upper = np.linalg.qr(rng.standard_normal((n3, r)))
-    return Matrix(q * np.where(np.diag(upper) < 0, -1.0, 1.0))
-
-
-def transform_of(q: Any, n3: int) -> Transform:
+def transform_of(q: Any, n3: int | None = None) -> Transform:
     """Return q as a transform of a third mode of length n3, or say why it is none.
 
     >>> transform_of(np.eye(3), 3).r
@@ -327,7 +141,7 @@ def transform_of(q: Any, n3: int) -> Transform:
                 f"the columns of q must be orthonormal, but q^T q differs from the identity by {defect:.2g};"
                 " orthonormalise it (np.linalg.qr) or use method 'tnn-linear'"
             )
-    if q.n3 != n3:
+    if n3 is not None and q.n3 != n3:
         raise InputError(f"q is for a third mode of length {q.n3}, but that of the data has length {n3}")
     return q
 

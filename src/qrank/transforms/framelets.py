@@ -20,7 +20,7 @@ from ..errors import InputError
 from ..kernels import threads
 from .base import Transform
 
-PIECE = 1 << 14  # numbers in a piece of the frames
+BANDS = 1 << 14  # numbers in a piece of the frames
 ORDERS = {
     "linear": 2,
     "cubic": 4,
@@ -93,7 +93,7 @@ class Framelet(Transform):
 
     def _pieces(self, columns: int) -> list[Piece]:
         """Pieces of a few frames of so many entries that their bands fit the second-level cache."""
-        return _pieces(self, max(1, min(PIECE // max(1, columns), self.n3 // 2)))
+        return _pieces(self, max(1, min(BANDS // max(1, columns), self.n3 // 2)))
 
     def forward(self, t: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         """Return W T: shape (r, n1, n2)."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ def daubechies(moments: int) -> np.ndarray:
     return h * (math.sqrt(2) / h.sum())
 
 
+@lru_cache(maxsize=8)
 def wavelet(n3: int, moments: int = 4, levels: int | None = None) -> Matrix:
     """Return the periodic orthonormal Daubechies wavelet transform of any length n3.
 

@@ -1,0 +1,136 @@
+"""Fits: how the answer agrees with what is known. T, the argument of the prox, is turned from one step's into the next one's.
+
+The ADMM splits min g(X) + f(W) s.t. X = W, with f the fit and U the multiplier over mu = 1/lam:
+
+    X = prior(T, lam),   W = prox of f at X + U,   U = U + X - W,   T = W - U mu/mu'
+
+**Exact**, f = 0 where W = Y on Omega, is (28)-(30) of the paper, on a state that is smaller than its notation. In its
+letters, T = Y - E + Z/mu, and
+
+* off Omega:  E = -X and Z = 0 exactly after every step, so the next T is X itself;
+* on Omega:   E = 0 and Z_k = Z_{k-1} + mu (Y - X) = mu (T - X), so the next T is Y + (mu / mu') (T - X).
+
+So T and Y are the whole state: E, Z and the previous X need no arrays of their own.
+
+**Noisy**, f(W) = ||P_Omega(W - Y)||_F^2 / (2 tau), takes on Omega W = (tau X' + lam Y) / (tau + lam), X' = X + U. With all known
+and mu fixed its answer is prior(Y, tau), so tau = sigma (sqrt(n1) + sqrt(n2)), the size of noise in a slice.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from . import kernels
+from .kernels.advance import known_entries
+from .kernels.memory import Workspace
+from .problem import Problem
+
+
+class Agreed(NamedTuple):
+    """The next T, the fit's state, and how far the step is from feasible and from still."""
+
+    t: Any
+    state: Any
+    primal: float  # how far X is from the known entries; relative, or absolute under the paper's rule
+    dual: float  # the dual residual of the ADMM, relative
+    change: float  # how far X has moved; relative, or absolute under the paper's rule
+
+
+class Fit(Protocol):
+    """T = fit(T, X, lam, lam_next), with a state of arrays and numbers."""
+
+    def start(self, problem: Problem) -> tuple[Any, Any]:
+        """Return the first T, (n3, n1, n2), and the state before the first step."""
+        ...
+
+    def __call__(
+        self, problem: Problem, t: Any, x: Any, lam: float, lam_next: float, state: Any, work: Workspace
+    ) -> Agreed:
+        """Return the next T, which may be made in the memory of X."""
+        ...
+
+    def answer(self, problem: Problem, t: Any, state: Any, work: Workspace) -> Any:
+        """Return X as a stack, in memory that the next step overwrites."""
+        ...
+
+    def restore(self, x: Any, given: Any, known: Any) -> Any:
+        """Return the answer, of the given array's shape, with what is known of it as the fit wants it."""
+        ...
+
+
+@dataclass(frozen=True)
+class Exact:
+    """X = Y on Omega. ``absolute``: the residuals of the paper's rule, largest entries in the data's unit."""
+
+    absolute: bool = False
+
+    def start(self, problem: Problem) -> tuple[Any, Any]:
+        """Start from X = 0, Z = 0: T is the zero-filled data. The state is X on Omega, for the paper's rule only."""
+        t = kernels.of(problem.y).copy(problem.stack)
+        return t, known_entries(np.zeros_like(t), problem.mask) if self.absolute else None
+
+    def __call__(
+        self, problem: Problem, t: Any, x: Any, lam: float, lam_next: float, state: Any, work: Workspace
+    ) -> Agreed:
+        """Make of X the next T, in place; the memory of the last T is then the spare one."""
+        r = kernels.of(t).advance(t, x, problem.stack, problem.mask, lam_next / lam, state)
+        work.lend("spare", t)
+        dual = r.change / max(r.dual, float(np.finfo(x.dtype).tiny))
+        if self.absolute:
+            return Agreed(x, state, r.primal_max * problem.scale, dual, r.change_max * problem.scale)
+        size = problem.norm or 1.0
+        return Agreed(x, state, r.primal / size, dual, r.change / size)
+
+    def answer(self, problem: Problem, t: Any, state: Any, work: Workspace) -> Any:
+        """Return T off Omega; on Omega Y, where X itself is not kept."""
+        x = kernels.of(t).copy(t, out=work.array("spare", t.shape, t.dtype))
+        if state is None:
+            return kernels.of(t).keep(x, problem.stack, problem.mask)
+        x[problem.mask] = np.concatenate(state)
+        return x
+
+    def restore(self, x: Any, given: Any, known: Any) -> Any:
+        """Return x with every known entry exactly as it was given."""
+        return kernels.of(given).keep(x, given, known)
+
+
+@dataclass(frozen=True)
+class Noisy:
+    """X near Y on Omega, up to noise of the standard deviation ``sigma``, in the data's unit."""
+
+    sigma: float
+
+    def tau(self, problem: Problem) -> float:
+        """Return the size of the noise in a slice, in the problem's unit."""
+        n1, n2 = problem.layout.slice_shape
+        return self.sigma / problem.scale * (math.sqrt(n1) + math.sqrt(n2))
+
+    def start(self, problem: Problem) -> tuple[Any, Any]:
+        """Start from the zero-filled data and U = 0; the state is U, and W on Omega."""
+        t = kernels.of(problem.y).copy(problem.stack)
+        return t, (np.zeros_like(t), t)
+
+    def __call__(
+        self, problem: Problem, t: Any, x: Any, lam: float, lam_next: float, state: Any, work: Workspace
+    ) -> Agreed:
+        """Take W between X + U and Y on Omega, and X off it."""
+        (u, w_old), on, tau = state, problem.mask, self.tau(problem)
+        norm, size = kernels.of(t).norm, problem.norm or 1.0
+        moved = x + u
+        w = np.where(on, (tau * moved + lam * problem.stack) / (tau + lam), x)
+        u = np.where(on, moved - w, 0)
+        change, gap = norm(w - w_old), norm(w - x)
+        u_next = u * np.asarray(lam_next / lam, u.dtype)
+        return Agreed(w - u_next, (u_next, w), gap / size, change / max(norm(u), 1e-300), change / size)
+
+    def answer(self, problem: Problem, t: Any, state: Any, work: Workspace) -> Any:
+        """Return W: the estimate everywhere, also where a noisy value was known."""
+        return kernels.of(t).copy(state[1], out=work.array("spare", t.shape, t.dtype))
+
+    def restore(self, x: Any, given: Any, known: Any) -> Any:
+        """Return x: what was known was noisy."""
+        return x

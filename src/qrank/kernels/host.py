@@ -1,0 +1,135 @@
+"""NumPy arrays in memory: the kind that everything else is measured by."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError, KindError
+from ..tensor import Layout
+from . import products
+from .advance import advance
+from .base import Kernels
+from .principal import from_left, principal, short_side, under_principal
+from .shrink import shrink
+from .spectral import spectral_norm
+
+LOOKED_AT = 1 << 17  # entries that are looked at together
+
+
+class Host(Kernels):
+    """The operations on NumPy arrays; masked arrays and whatever NumPy can take are seen as such."""
+
+    copy = staticmethod(products.copy)
+    product = staticmethod(products.product)
+    fourier = staticmethod(products.fourier)
+    cosine = staticmethod(products.cosine)
+    matmul = staticmethod(products.matmul)
+    slope = staticmethod(products.slope)
+    shrink = staticmethod(shrink)
+    spectral_norm = staticmethod(spectral_norm)
+    advance = staticmethod(advance)
+    short_side = staticmethod(short_side)
+    from_left = staticmethod(from_left)
+    principal = staticmethod(principal)
+    under_principal = staticmethod(under_principal)
+
+    def norm(self, t: np.ndarray) -> float:
+        """Return ||T||_F."""
+        return math.sqrt(float(np.vdot(t, t)))
+
+    def known(self, array: Any, observed: Any) -> np.ndarray:
+        """Return the boolean array that is True where an entry is known."""
+        array = _array(array)
+        data = np.ma.getdata(array)
+        masked = ~np.ma.getmaskarray(array) if isinstance(array, np.ma.MaskedArray) else None
+        if observed is None:
+            known = ~np.isnan(data) if data.dtype.kind == "f" else np.ones(data.shape, dtype=bool)
+            return known if masked is None else known & masked
+        observed = np.asarray(observed)
+        if observed.dtype != bool:
+            raise KindError(f"observed must be boolean, True where the value is known, not of type {observed.dtype}")
+        try:
+            known = np.broadcast_to(observed, data.shape)
+        except ValueError:
+            raise InputError(
+                f"observed has shape {observed.shape}, which does not broadcast to that of the array, {data.shape}"
+            ) from None
+        return known if masked is None else known & masked
+
+    def values(self, array: Any) -> np.ndarray:
+        """Return the values as float32 or float64, without a copy where they are that already."""
+        values = np.ma.getdata(_array(array))
+        if values.dtype.kind == "c":
+            raise KindError(
+                "complex arrays cannot be completed: complete the real and imaginary parts as one more axis"
+            )
+        single = values.dtype.kind == "f" and values.dtype.itemsize <= 4
+        return values.astype(np.float32 if single else np.float64, copy=False)
+
+    def scaled(self, values: np.ndarray, known: np.ndarray, layout: Layout) -> tuple[np.ndarray, np.ndarray, int]:
+        """Return the values, 0 where missing, over a power of two, which loses nothing, and the mask, both slices last."""
+        inner, observed = layout.inner(values), np.ascontiguousarray(layout.inner(known))
+        if _as_wanted(inner, observed):
+            y = inner.view()
+            y.flags.writeable = False
+            return y, observed, 0
+        y = np.zeros(layout.inner_shape, dtype=values.dtype)
+        np.copyto(y, inner, where=observed)
+        largest = max(float(y.max()), -float(y.min()))
+        if not math.isfinite(largest):
+            where = tuple(int(i) for i in np.argwhere(~np.isfinite(values) & known)[0])
+            bad = values[where]
+            advice = "mark it as missing" if np.isnan(bad) else "remove it or mark it as missing"
+            raise InputError(f"the entry at {where} is observed but {bad}; {advice} (observed=False there)")
+        exponent = math.frexp(largest)[1] if largest > 0 else 0
+        if abs(exponent) > 1000:
+            raise InputError(f"the largest observed value, {largest:g}, is out of range: rescale the data")
+        np.ldexp(y, -exponent, out=y)
+        return y, observed, exponent
+
+    def unscaled(self, x: np.ndarray, layout: Layout, exponent: int) -> np.ndarray:
+        """Return x (which is overwritten) in the data's unit and axes."""
+        np.ldexp(x, exponent, out=x)
+        return np.ascontiguousarray(layout.outer(x))
+
+    def typed(self, x: np.ndarray, array: Any) -> np.ndarray:
+        """Return x with the type of the array, where that is a floating one."""
+        dtype = np.ma.getdata(_array(array)).dtype
+        return x.astype(dtype, copy=False) if dtype.kind == "f" else x
+
+    def like(self, x: np.ndarray, array: Any) -> Any:
+        """Return x as an array of the kind of the one given."""
+        if isinstance(array, np.ma.MaskedArray):
+            return np.ma.array(x)
+        if hasattr(array, "dims") and hasattr(array, "copy") and not isinstance(array, np.ndarray):  # xarray's
+            return array.copy(data=x)
+        return x
+
+    def keep(self, x: np.ndarray, array: Any, known: np.ndarray) -> np.ndarray:
+        """Return x, its known entries copied from the array itself."""
+        np.copyto(x, np.ma.getdata(_array(array)), where=known)
+        return x
+
+
+def _array(array: Any) -> np.ndarray:
+    """Return what was given as a NumPy array or masked array of numbers."""
+    array = array if isinstance(array, np.ndarray) else np.asarray(array)
+    if array.dtype.kind not in "fiubc":
+        raise KindError(f"an array of numbers is needed, not one of type {array.dtype}")
+    return array
+
+
+def _as_wanted(values: np.ndarray, known: np.ndarray) -> bool:
+    """Return whether the values can be worked on where they lie: in order, zero where missing, neither large nor small."""
+    if not values.flags.c_contiguous or not values.flags.aligned:
+        return False
+    flat, seen, largest = values.reshape(-1), known.reshape(-1), 0.0
+    for start in range(0, flat.size, LOOKED_AT):
+        part = flat[start : start + LOOKED_AT]
+        if (part[~seen[start : start + LOOKED_AT]] != 0).any():  # NaN is not 0 either
+            return False
+        largest = max(largest, float(part.max()), -float(part.min()))
+    return 2.0**-20 < largest < 2.0**20  # false for NaN, too: the error is told where values are looked at one by one

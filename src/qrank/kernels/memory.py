@@ -1,0 +1,65 @@
+"""Memory that is used again and again: allocating it anew would cost a page fault for every 4 KB."""
+
+from __future__ import annotations
+
+import math
+import threading
+
+import numpy as np
+
+
+class Workspace:
+    """Scratch arrays of one run, by name; it belongs to the loop and is handed to every step.
+
+    ``spare`` is the one that has the size of the whole tensor: a step makes G in it, and of G, in place, X, which becomes the
+    next T; the memory of the last T is then the spare one (`lend`). Until G is made, it is room to work in.
+    """
+
+    def __init__(self) -> None:
+        self._buffers: dict[str, np.ndarray] = {}
+        self._parts: dict[str, Workspace] = {}
+
+    def array(self, name: str, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+        """Return an uninitialised array; a call with the same name gives the same memory.
+
+        >>> work = Workspace()
+        >>> work.array("spare", (2, 3), np.dtype(float)).shape
+        (2, 3)
+        """
+        size = math.prod(shape)
+        buffer = self._buffers.get(name)
+        if buffer is None or buffer.size < size or buffer.dtype != dtype:
+            buffer = self._buffers[name] = np.empty(size, dtype)
+        return buffer[:size].reshape(shape)
+
+    def part(self, name: str) -> Workspace:
+        """Return a workspace within this one, with names of its own."""
+        return self._parts.setdefault(name, Workspace())
+
+    def lend(self, name: str, array: np.ndarray) -> None:
+        """Use a C-contiguous array that is not needed any more for what is called so from now on."""
+        self._buffers[name] = flat(array)
+
+
+_local = threading.local()
+
+
+def scratch(name: str, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    """Return an uninitialised array of this thread's own; the next call with the same name overwrites it.
+
+    >>> scratch("a", (2, 2), np.dtype(float)).shape
+    (2, 2)
+    """
+    if not hasattr(_local, "workspace"):
+        _local.workspace = Workspace()
+    return _local.workspace.array(name, shape, np.dtype(dtype))
+
+
+def flat(x: np.ndarray) -> np.ndarray:
+    """Return a one-dimensional view of a contiguous array.
+
+    >>> flat(np.zeros((2, 3))).shape
+    (6,)
+    """
+    assert x.flags.c_contiguous
+    return x.reshape(-1)
