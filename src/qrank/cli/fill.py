@@ -17,7 +17,7 @@ from rich.console import Console
 from .. import files
 from ..api import complete
 from ..errors import ConvergenceWarning, InputError
-from ..files.media import restore
+from ..files.loaded import restore
 from ..files.missing import missing_mask
 from ..files.options import parse_dtype
 from ..methods import method_named

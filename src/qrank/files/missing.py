@@ -7,8 +7,8 @@ import os
 import numpy as np
 
 from qrank.errors import FileError, InputError
-from qrank.files.media import Loaded
-from qrank.files.pictures import PICTURE_KINDS
+from qrank.files.loaded import Loaded
+from qrank.files.pixels import PICTURE_KINDS
 
 
 def missing_mask(

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from qrank.errors import need
-from qrank.files.keys import choose
-from qrank.files.media import Ask, Loaded, numeric, restore, take_frames
-from qrank.files.pictures import as_frames, join_alpha, split_alpha
+from qrank.files.loaded import Ask, Loaded, numeric, restore, take_frames
+from qrank.files.pixels import as_frames, join_alpha, split_alpha
+from qrank.files.which_array import choose
 
 # tifffile's letters for axes; any other counts pages.
 LETTERS = {"Y": "height", "X": "width", "S": "colour", "C": "channel", "Z": "depth", "T": "time"}

@@ -72,7 +72,7 @@ class Loaded:
     @staticmethod
     def from_xarray(array: DataArray) -> Loaded:
         """Take an xarray ``DataArray`` in memory; ``qrank.files.to_xarray`` gives one back."""
-        from qrank.files.labelled import from_xarray
+        from qrank.files.netcdf import from_xarray
 
         return from_xarray(array)
 

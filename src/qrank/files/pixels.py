@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 
 from qrank.errors import FileError, InputError, need
-from qrank.files.media import Loaded, restore
+from qrank.files.loaded import Loaded, restore
 from qrank.files.options import Size, parse_size
 
 GREY = (0.299, 0.587, 0.114)
