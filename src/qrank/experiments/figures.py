@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import FileError, need
+from ..atomic import make_folder, saving
+from ..errors import need
 from . import spectra
 from .cells import Cell
 from .grid import Store
@@ -27,17 +28,14 @@ def _figure(width: float, height: float) -> Any:
 
 def _save(figure: Any, path: Path, grey: bool = False) -> Path:
     """Write the figure; a grey one as such, in half the bytes."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path, dpi=110)
+    make_folder(path.parent)
+    with saving(path) as temporary:
+        figure.savefig(temporary, dpi=110)
         if grey:
-            from PIL import Image
-
-            with Image.open(path) as drawn:
+            image = need("PIL.Image", "report", "a figure")
+            with image.open(temporary) as drawn:
                 plain = drawn.convert("L")
-            plain.save(path, optimize=True)
-    except OSError as error:
-        raise FileError(f"the figure {path} cannot be written: {error.strerror}") from error
+            plain.save(temporary, optimize=True)
     return path
 
 
@@ -83,9 +81,9 @@ def pictures(store: Store, plan: Sequence[Cell], data: str, path: Path, tall: bo
         if numbers is None:
             continue
         kept = store.pictures(cell)
-        if kept is None and path.exists():
+        if not kept and path.exists():
             return path
-        if kept is None:
+        if not kept:
             continue
         some = [1, 3] if tall else [0, 2]
         if not panels:

@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from ..errors import FileError
+from ..atomic import write_text
 from . import figures, spectra, tables
 from .cells import Cell
 from .grid import Store, rows
@@ -67,21 +67,11 @@ def write(names: Sequence[str], size: Size, out: Path, page: Path) -> list[Path]
             writer.writeheader()
             writer.writerows(found)
             path = shelf.table(name)
-            written.append(_put(path, text.getvalue()))
+            write_text(path, text.getvalue())
+            written.append(path)
             lines += [_made(found) + f" [All cells]({os.path.relpath(path, page.parent)}).", ""]
-    written.append(_put(page, "\n".join(lines).rstrip("\n") + "\n"))
-    return written
-
-
-def _put(path: Path, text: str) -> Path:
-    beside = path.with_name(path.name + ".part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        beside.write_text(text, encoding="utf-8")
-        beside.replace(path)
-    except OSError as error:
-        raise FileError(f"{path} cannot be written: {error.strerror}") from error
-    return path
+    write_text(page, "\n".join(lines).rstrip("\n") + "\n")
+    return [*written, page]
 
 
 def _made(found: Sequence[dict]) -> str:

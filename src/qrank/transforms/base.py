@@ -19,6 +19,7 @@ import scipy.fftpack
 import scipy.linalg
 import scipy.sparse
 
+from ..atomic import saving
 from ..errors import FileError, InputError, KindError, need
 from ..kernels import threads
 from ..tensor import Layout
@@ -67,15 +68,8 @@ class Transform:
 
     def save(self, path: str | Path) -> None:
         """Write Q to an ``.npz`` file that :func:`load` reads."""
-        path = Path(path)
-        beside = path.with_name(path.name + ".part")
-        try:
-            with beside.open("wb") as file:
-                np.savez(file, q=self.matrix)
-            beside.replace(path)
-        except OSError as error:
-            beside.unlink(missing_ok=True)
-            raise FileError(f"cannot write {path}: {error.strerror}") from error
+        with saving(Path(path)) as temporary, temporary.open("wb") as file:  # by a path NumPy would add a suffix
+            np.savez(file, q=self.matrix)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw Q as a picture, real part, one column a basis vector; needs matplotlib."""
