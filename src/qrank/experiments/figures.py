@@ -20,10 +20,7 @@ WHITE = 40.0  # dB: white in the grey-scale pictures, as in the paper
 
 
 def _figure(width: float, height: float) -> Any:
-    need("matplotlib", "report", "a figure")
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=(width, height), layout="constrained")
+    return need("matplotlib.figure", "report", "a figure").Figure(figsize=(width, height), layout="constrained")
 
 
 def _save(figure: Any, path: Path, grey: bool = False) -> Path:
@@ -120,9 +117,9 @@ def squares(store: Store, grid: Square, panels: Mapping[str, Sequence[Cell]], pa
     found = {title: recovered(store, grid, cells) for title, cells in panels.items()}
     if all(np.isnan(values).all() for values in found.values()):
         return None
-    from matplotlib import colormaps
-
-    grey = colormaps["gray"].with_extremes(bad="lightsteelblue")  # a cell that was not run must not look recovered
+    grey = (
+        need("matplotlib", "report", "a figure").colormaps["gray"].with_extremes(bad="lightsteelblue")
+    )  # a cell that was not run must not look recovered
     figure = _figure(4 * len(found) + 0.6, 3.9)
     axes = figure.subplots(1, len(found), squeeze=False, sharey=True)[0]
     image = None
@@ -220,9 +217,9 @@ def sizes_of_q(store: Store, plan: Sequence[Cell], size: Size, path: Path) -> Pa
     """Draw the synthetic square for three sizes of Q."""
     grid = square(size)
     mine = [cell for cell in plan if cell.data == grid.data]
-    whole = max(q_sizes(size))
+    n3 = max(q_sizes(size))
     panels = {
-        f"Q: {whole} x {r}": [c for c in mine if c.label == ("vmtqn" if r == whole else f"vmtqn, r {r}")]
+        f"Q: {n3} x {r}": [c for c in mine if c.label == ("vmtqn" if r == n3 else f"vmtqn, r {r}")]
         for r in q_sizes(size)
     }
     return squares(store, grid, panels, path)

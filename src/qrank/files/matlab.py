@@ -55,10 +55,7 @@ def write(path: Path, array: np.ndarray, like: Loaded | None, key: str | None) -
 
 def _others(source: Path, key: str) -> dict[str, Any]:
     found = scipy.io.loadmat(source, mat_dtype=False)
-    opaque = (
-        scipy.io.matlab.MatlabOpaque,
-        scipy.io.matlab.MatlabFunction,
-    )  # SciPy reads but cannot write these
+    opaque = (scipy.io.matlab.MatlabOpaque, scipy.io.matlab.MatlabFunction)  # SciPy reads but cannot write these
     return {
         name: value
         for name, value in found.items()
