@@ -102,10 +102,10 @@ def profile(spec: Spec) -> Spec:
         ledger.clear()
         for _ in range(method.max_steps):
             start = time.perf_counter()
-            state, told = method.step(problem, state)
+            state, step = method.step(problem, state)
             total += time.perf_counter() - start
             curve.append(data.psnr(method.answer(state).reshape(data.y.shape), problem.scale))
-            if max(told.primal, told.change) <= method.tolerance(problem.y.dtype):
+            if max(step.primal, step.change) <= method.tolerance(problem.y.dtype):
                 break
         rows = ledger.rows()
         start = time.perf_counter()
@@ -290,11 +290,10 @@ def main() -> None:
         found = KINDS[spec["kind"]](spec)
     except Exception as error:
         found = {"failed": f"{type(error).__name__}: {error}", "trace": traceback.format_exc()}
+    from qrank.study.store import RunStore  # only now: `profile` compiles the package in its own way
+
     path = Path(spec["out"])
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_suffix(".part")
-    part.write_text(json.dumps({"spec": spec, **found}))
-    part.replace(path)
+    RunStore(path.parent).save(path.stem, {"spec": spec, **found})
 
 
 if __name__ == "__main__":

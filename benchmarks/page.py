@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from qrank.atomic import write_text
+
 from . import measure, plots, report
 from .cases import CASES, DATA, Case
 
@@ -29,7 +31,7 @@ def title(case: Case) -> str:
 def write(out: Path, path: Path) -> None:
     """Write the page and, beside it, its pictures."""
     pictures = plots.draw(out, path.parent, prefix=f"{path.stem}-", dpi=75)
-    path.write_text("\n".join(_lines(out, pictures)) + "\n", encoding="utf-8")
+    write_text(path, "\n".join(_lines(out, pictures)) + "\n")
 
 
 def _lines(out: Path, pictures: dict[str, Path]) -> list[str]:

@@ -9,10 +9,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from qrank.atomic import write_text
+from qrank.study.store import RunStore
+
 from . import measure
 from .cases import CASES, DATA, Case
 from .rivals import NAMES
-from .schedule import GROWTH_N, GROWTH_N3, read
+from .schedule import GROWTH_N, GROWTH_N3
 
 Cell = dict[str, Any]
 AT_LEAST = "at least"
@@ -56,7 +59,7 @@ class Check:
 
 def cell(out: Path, name: str) -> Cell | None:
     """Return a cell that ran through, or None."""
-    found = read(out / f"{name}.json")
+    found = RunStore(out).load(name)
     return None if found is None or "failed" in found else found
 
 
@@ -124,10 +127,10 @@ def rows_of(out: Path, name: str, case: Case) -> list[Row]:
     if single := cell(out, f"{name}/default-float32"):
         rows.append(completion_row(name, "qrank, float32", [single], []))
     for path in sorted((out / name).glob("*.json")):
-        if failed := (read(path) or {}).get("failed"):
+        if failed := (RunStore(out).load(f"{name}/{path.stem}") or {}).get("failed"):
             rows.append(Row(name, path.stem, None, None, None, None, None, None, f"failed: {failed}"))
     for rival in NAMES if rows else ():
-        found = read(out / f"rivals-{case.data}/{rival}.json")
+        found = RunStore(out).load(f"rivals-{case.data}/{rival}")
         if found is None:
             continue
         if "failed" in found:
@@ -235,10 +238,10 @@ def write(out: Path) -> str:
         tables.append((title, found, cell(out, f"{name}/profile")))
     checks += growth_checks(out) + thread_checks(out)
     text = "\n".join(_lines(out, tables, checks)) + "\n"
-    (out / "report.md").write_text(text)
+    write_text(out / "report.md", text)
     _csv(out / "runs.csv", [{k: v for k, v in asdict(r).items() if k not in ("stamps", "curve")} for r in rows])
     _csv(out / "checks.csv", [asdict(c) | {"kept": c.kept} for c in checks])
-    (out / "machine.json").write_text(json.dumps(measure.machine()))
+    write_text(out / "machine.json", json.dumps(measure.machine()))
     return text
 
 

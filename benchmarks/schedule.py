@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from qrank.study.store import RunStore
+
 from .cases import CASES, DATA
 from .rivals import NAMES
 
@@ -38,11 +40,12 @@ class Plan:
 
 def run_cell(plan: Plan, name: str, between: list[Callable[[], Any]] | None = None, **spec: Any) -> dict[str, Any]:
     """Run a cell in a process of its own unless its file is there; whenever it pauses, one of ``between`` runs."""
-    path = plan.out / f"{name}.json"
+    store = RunStore(plan.out)
+    path = store.path(name)
     spec = {"out": str(path), **spec}
     queue = list(between or [])
-    done = None if plan.again else read(path)
-    if done is None or "failed" in done or not _same(done["spec"], spec):
+    done = None if plan.again else store.load(name)
+    if done is None or "failed" in done or done.get("spec") != json.loads(json.dumps(spec)):
         started = time.perf_counter()
         print(f"{name} ...", flush=True)
         path.unlink(missing_ok=True)
@@ -54,11 +57,10 @@ def run_cell(plan: Plan, name: str, between: list[Callable[[], Any]] | None = No
             cwd=Path(__file__).parent.parent,
         )
         _attend(child, queue, plan.limit if spec["kind"] == "rival" else None)
-        done = read(path)
+        done = store.load(name)
         if done is None:
             done = {"spec": spec, "failed": f"stopped after {time.perf_counter() - started:.0f} s"}
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(json.dumps(done))
+            store.save(name, done)
         outcome = done.get("failed") or f"{time.perf_counter() - started:.1f} s"
         print(f"{name}: {outcome}", flush=True)
     for job in queue:
@@ -87,18 +89,6 @@ def _attend(child: subprocess.Popen[str], queue: list[Callable[[], Any]], limit:
         if child.poll() is None:
             child.kill()
             child.wait()
-
-
-def read(path: Path) -> dict[str, Any] | None:
-    """Return a cell's numbers, or None where there are none."""
-    try:
-        return json.loads(path.read_text())
-    except (OSError, ValueError):
-        return None
-
-
-def _same(a: dict[str, Any], b: dict[str, Any]) -> bool:
-    return json.loads(json.dumps(a)) == json.loads(json.dumps(b))
 
 
 def run_case(plan: Plan, name: str) -> None:

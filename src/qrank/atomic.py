@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from .errors import FileError
+
 HDF5_OWN = 1 << 17  # bytes for what HDF5 writes beside the numbers
 
 
@@ -37,6 +39,38 @@ def replacing(path: Path) -> Iterator[Path]:
         if target.exists():
             shutil.copymode(target, temporary)
         os.replace(temporary, target)
+
+
+@contextmanager
+def saving(path: Path) -> Iterator[Path]:
+    """Do what `replacing` does; what the system refuses becomes a ``FileError``."""
+    try:
+        with replacing(path) as temporary:
+            yield temporary
+    except OSError as error:
+        raise FileError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file, as a whole or not at all, and make its folder if there is none.
+
+    >>> import tempfile
+    >>> target = Path(tempfile.mkdtemp()) / "new" / "a.txt"
+    >>> write_text(target, "all of it")
+    >>> target.read_text()
+    'all of it'
+    """
+    make_folder(path.parent)
+    with saving(path) as temporary:
+        temporary.write_text(text, encoding="utf-8", newline="\n")
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder and those above it, where they are not there."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(f"cannot make the folder {path}: {error.strerror}") from error
 
 
 @contextmanager

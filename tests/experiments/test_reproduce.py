@@ -178,7 +178,7 @@ def test_a_grid_is_run_once_and_taken_up_again(tmp_path, jobs):
     run_grid(SMALL, store, None, jobs=jobs, watcher=second)
     assert second.there == 3
     assert sorted(c.key for c in second.todo) == sorted(c.key for c in SMALL[3:])
-    assert not list(tmp_path.rglob("*.part"))
+    assert {path.suffix for path in tmp_path.rglob("*") if path.is_file()} == {".json"}
 
 
 def test_processes_find_what_one_process_finds(tmp_path):

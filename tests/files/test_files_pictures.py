@@ -12,13 +12,13 @@ from PIL import Image
 
 from qrank.errors import FileError, InputError
 from qrank.files import missing_mask, read, write
-from qrank.files.deep import write_deep_png
+from qrank.files.png16 import write_png16
 
 RNG = np.random.default_rng(1)
 GREY = RNG.integers(0, 256, (6, 8), dtype=np.uint8)
 RGB = RNG.integers(0, 256, (6, 8, 3), dtype=np.uint8)
 RGBA = np.dstack([RGB, RNG.integers(0, 255, (6, 8), dtype=np.uint8)])
-DEEP = RNG.integers(0, 65536, (6, 8, 4), dtype=np.uint16)
+RGBA16 = RNG.integers(0, 65536, (6, 8, 4), dtype=np.uint16)
 
 
 def again(path, **options):
@@ -93,15 +93,15 @@ def test_palette_and_one_bit(tmp_path):
 def test_sixteen_bit_png(tmp_path, channels):
     path = tmp_path / "a.png"
     if channels == 1:
-        Image.fromarray(DEEP[..., 0].copy()).save(path)
+        Image.fromarray(RGBA16[..., 0].copy()).save(path)
     else:
-        write_deep_png(path, DEEP[..., :channels])
+        write_png16(path, RGBA16[..., :channels])
     loaded, copy = again(path)
     assert loaded.data.dtype == np.uint16
-    np.testing.assert_array_equal(loaded.data, DEEP[..., 0] if channels == 1 else DEEP[..., :3])
+    np.testing.assert_array_equal(loaded.data, RGBA16[..., 0] if channels == 1 else RGBA16[..., :3])
     np.testing.assert_array_equal(copy.data, loaded.data)
     if channels == 4:
-        np.testing.assert_array_equal(copy.meta["alpha"], DEEP[..., 3])
+        np.testing.assert_array_equal(copy.meta["alpha"], RGBA16[..., 3])
 
 
 def test_sixteen_bit_grey_with_transparency(tmp_path):
@@ -109,24 +109,24 @@ def test_sixteen_bit_grey_with_transparency(tmp_path):
         return struct.pack(">I", len(content)) + name + content + struct.pack(">I", zlib.crc32(name + content))
 
     header = struct.pack(">IIBBBBB", 8, 6, 16, 4, 0, 0, 0)  # width, height, bits, grey with transparency
-    rows = b"".join(b"\0" + row.astype(">u2").tobytes() for row in DEEP[..., [0, 3]])
+    rows = b"".join(b"\0" + row.astype(">u2").tobytes() for row in RGBA16[..., [0, 3]])
     parts = [chunk(b"IHDR", header), chunk(b"IDAT", zlib.compress(rows)), chunk(b"IEND", b"")]
     (tmp_path / "a.png").write_bytes(b"\x89PNG\r\n\x1a\n" + b"".join(parts))
     loaded, copy = again(tmp_path / "a.png")
-    np.testing.assert_array_equal(loaded.data, DEEP[..., 0])
+    np.testing.assert_array_equal(loaded.data, RGBA16[..., 0])
     np.testing.assert_array_equal(copy.data, np.dstack([loaded.data] * 3))  # written as colour, same values
-    np.testing.assert_array_equal(copy.meta["alpha"], DEEP[..., 3])
+    np.testing.assert_array_equal(copy.meta["alpha"], RGBA16[..., 3])
 
 
 @pytest.mark.parametrize("suffix", ["pgm", "jp2"])
 def test_sixteen_bit_grey_elsewhere(tmp_path, suffix):
-    assert write(tmp_path / f"a.{suffix}", DEEP[..., 0]) == []
+    assert write(tmp_path / f"a.{suffix}", RGBA16[..., 0]) == []
     loaded, copy = again(tmp_path / f"a.{suffix}")
     assert copy.data.dtype == np.uint16
-    np.testing.assert_array_equal(loaded.data, DEEP[..., 0])
-    np.testing.assert_array_equal(copy.data, DEEP[..., 0])
-    assert "8 bits" in write(tmp_path / "a.bmp", DEEP[..., :3])[0]
-    np.testing.assert_array_equal(read(tmp_path / "a.bmp").data, np.rint(DEEP[..., :3] / 257))
+    np.testing.assert_array_equal(loaded.data, RGBA16[..., 0])
+    np.testing.assert_array_equal(copy.data, RGBA16[..., 0])
+    assert "8 bits" in write(tmp_path / "a.bmp", RGBA16[..., :3])[0]
+    np.testing.assert_array_equal(read(tmp_path / "a.bmp").data, np.rint(RGBA16[..., :3] / 257))
 
 
 def test_exif_turns_the_picture_and_dpi_is_kept(tmp_path):
@@ -216,7 +216,7 @@ def test_unequal_pictures_are_named(tmp_path):
     with pytest.raises(FileError, match=r"a.png is grey and .*b.png is in colour: read all of them as grey"):
         read(tmp_path / "in")
     assert read(tmp_path / "in", grey=True).data.shape == (2, 6, 8)
-    Image.fromarray(DEEP[..., 0].copy()).save(tmp_path / "in" / "b.png")
+    Image.fromarray(RGBA16[..., 0].copy()).save(tmp_path / "in" / "b.png")
     with pytest.raises(FileError, match=r"uint8 and .*b.png holds uint16"):
         read(tmp_path / "in")
 

@@ -178,7 +178,7 @@ def breaking(monkeypatch, error: BaseException) -> None:
     """Let every writer write, and fail before it is done."""
     for kind, writer in list(files.WRITERS.items()):
         monkeypatch.setitem(files.WRITERS, kind, _then_fail(writer, error))
-    monkeypatch.setattr(files.film, "write", _then_fail(files.film.write, error))
+    monkeypatch.setattr(files.write_video, "write", _then_fail(files.write_video.write, error))
     monkeypatch.setattr(files.images, "write_picture", _then_fail(files.images.write_picture, error))
 
 

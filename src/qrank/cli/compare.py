@@ -13,7 +13,8 @@ from .. import files
 from ..errors import FileError, InputError
 from ..files.missing import missing_mask
 from ..study.compare import compare as run
-from .words import ABORTED, guarded, human, leave, parse_list, parse_options, parse_slice_axes, sizes
+from ..text import duration
+from .words import ABORTED, guarded, leave, parse_list, parse_options, parse_slice_axes, sizes
 
 Opt = typer.Option
 
@@ -66,7 +67,7 @@ def compare(
             done = count
             out.print(
                 f"{count}/{total} {row['method']} at {row['rate']:g}, draw {row['draw']}:"
-                f" PSNR {row['psnr']:.2f} dB, {human(row['seconds'])}",
+                f" PSNR {row['psnr']:.2f} dB, {duration(row['seconds'])}",
                 markup=False,
             )
             status.update(f"{count} of {total} runs are finished")

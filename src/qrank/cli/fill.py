@@ -17,15 +17,16 @@ from rich.console import Console
 from .. import files
 from ..api import complete
 from ..errors import ConvergenceWarning, InputError
-from ..files.media import restore
+from ..files.loaded import restore
 from ..files.missing import missing_mask
 from ..files.options import parse_dtype
 from ..methods import method_named
 from ..result import Completion, Status
+from ..text import duration
 from .patches import SIZE, Patches
 from .progress import Line, Stopper
 from .quality import quality, sentence
-from .words import FAILED, STOPPED, check_place, guarded, human, leave, parse_options, parse_slice_axes, sizes
+from .words import FAILED, STOPPED, check_place, guarded, leave, parse_options, parse_slice_axes, sizes
 
 Opt = typer.Option
 Loaded = files.Loaded
@@ -128,7 +129,7 @@ def fill(
         told["notes"] = files.write(output, x, like=loaded)
     if result.history and result.history[-1].holdout is not None:
         told["holdout_rmse"] = result.history[-1].holdout
-    out.print(f"{result.status} {len(result.history)} steps, {human(result.seconds)}.", markup=False)
+    out.print(f"{result.status} {len(result.history)} steps, {duration(result.seconds)}.", markup=False)
     if truth is not None:
         told |= quality(x, truth, hidden, gone, axes)
         out.print(sentence(told))

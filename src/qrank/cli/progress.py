@@ -13,7 +13,7 @@ from rich.console import Console
 
 from ..methods import Method
 from ..result import Record
-from .words import human
+from ..text import duration
 
 WINDOW = 20  # steps that the estimate of the time left looks back on
 
@@ -112,6 +112,6 @@ class Line:
         parts = [f"{self.label}: step {record.step}", f"residual {residual:.1e}"]
         if record.holdout is not None:
             parts.append(f"hold-out error {record.holdout:.4g}")
-        parts.append(human(record.seconds) + ("" if left is None else f", about {human(left)} left"))
+        parts.append(duration(record.seconds) + ("" if left is None else f", about {duration(left)} left"))
         self._status.update(" · ".join(parts))
         return self.stopper.asked

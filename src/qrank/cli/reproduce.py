@@ -17,7 +17,8 @@ from ..experiments.cells import Cell
 from ..experiments.grid import adopt, seconds_left
 from ..experiments.page import Shelf
 from ..experiments.spectra import data_sets, measure
-from .words import ABORTED, guarded, human, leave
+from ..text import duration
+from .words import ABORTED, guarded, leave
 
 Opt = typer.Option
 
@@ -54,7 +55,7 @@ class Watch:
         rank = "" if cell.r is None else f", r = {cell.r}"
         self.out.print(
             f"{len(self.done)}/{len(self.done) + len(self.todo)} {cell.data}{rank}, {cell.label} at {cell.p:g},"
-            f" draw {cell.draw}: {numbers['psnr']:.2f} dB, {numbers['steps']} steps, {human(numbers['seconds'])}",
+            f" draw {cell.draw}: {numbers['psnr']:.2f} dB, {numbers['steps']} steps, {duration(numbers['seconds'])}",
             markup=False,
         )
         self._show()
@@ -64,7 +65,7 @@ class Watch:
         total = len(self.done) + len(self.todo)
         parts = [f"{len(self.done)} of {total} cells", *self.running.values()]
         if left is not None:
-            parts.append(f"about {human(left)} left")
+            parts.append(f"about {duration(left)} left")
         self.status.update(" · ".join(parts))
 
 

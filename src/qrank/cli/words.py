@@ -146,20 +146,6 @@ def check_place(path: os.PathLike[str] | None, what: str, suffixes: Sequence[str
         raise FileError(f"{what} {path} must end in {' or '.join(suffixes)}")
 
 
-def human(seconds: float) -> str:
-    """Return a length of time to be read.
-
-    >>> human(3.21), human(75), human(7300)
-    ('3 s', '1 min 15 s', '2 h 01 min')
-    """
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02d} s"
-    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
-
-
 def sizes(shape: Sequence[int], axes: Sequence[str]) -> str:
     """Return a shape with the names of its axes.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import re
-import sys
 import time
 import warnings
 from contextlib import nullcontext
@@ -14,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy
 
 from ..api import complete
 from ..errors import ConvergenceWarning
@@ -23,9 +21,10 @@ from ..methods import METHODS, Method
 from ..metrics import psnr
 from ..problem import Problem
 from ..result import OnStep, Record
+from ..version import versions
 from . import sources
 
-SHOWN = (0.13, 0.38, 0.63, 0.88)  # which slices pictures show, as shares of n3
+SLICES_SHOWN = (0.13, 0.38, 0.63, 0.88)  # which slices pictures show, as shares of n3
 
 
 @dataclass(frozen=True)
@@ -161,7 +160,7 @@ def _followed(
 
 
 def _pictures(truth: np.ndarray, known: np.ndarray, x: np.ndarray) -> dict[str, np.ndarray]:
-    at = [int(share * len(truth)) for share in SHOWN]
+    at = [int(share * len(truth)) for share in SLICES_SHOWN]
     eight = lambda a: (np.clip(a[at], 0, 1) * 255).round().astype(np.uint8)  # noqa: E731
     return {"truth": eight(truth), "known": known[at], "x": eight(x)}
 
@@ -169,11 +168,3 @@ def _pictures(truth: np.ndarray, known: np.ndarray, x: np.ndarray) -> dict[str, 
 def _finite(value: float) -> float:
     """Return a PSNR that JSON can hold: an exact answer counts as 400 dB, which no float64 arithmetic reaches."""
     return 400.0 if math.isinf(value) else float(value)
-
-
-def versions() -> dict[str, str]:
-    """Return the versions that numbers depend on."""
-    from ..version import __version__
-
-    python = ".".join(str(v) for v in sys.version_info[:3])
-    return {"qrank": __version__, "numpy": np.__version__, "scipy": scipy.__version__, "python": python}

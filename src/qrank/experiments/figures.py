@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import FileError, need
+from ..atomic import make_folder, saving
+from ..errors import need
 from . import spectra
 from .cells import Cell
 from .grid import Store
@@ -19,25 +20,19 @@ WHITE = 40.0  # dB: white in the grey-scale pictures, as in the paper
 
 
 def _figure(width: float, height: float) -> Any:
-    need("matplotlib", "report", "a figure")
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=(width, height), layout="constrained")
+    return need("matplotlib.figure", "report", "a figure").Figure(figsize=(width, height), layout="constrained")
 
 
 def _save(figure: Any, path: Path, grey: bool = False) -> Path:
     """Write the figure; a grey one as such, in half the bytes."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path, dpi=110)
+    make_folder(path.parent)
+    with saving(path) as temporary:
+        figure.savefig(temporary, dpi=110)
         if grey:
-            from PIL import Image
-
-            with Image.open(path) as drawn:
+            image = need("PIL.Image", "report", "a figure")
+            with image.open(temporary) as drawn:
                 plain = drawn.convert("L")
-            plain.save(path, optimize=True)
-    except OSError as error:
-        raise FileError(f"the figure {path} cannot be written: {error.strerror}") from error
+            plain.save(temporary, optimize=True)
     return path
 
 
@@ -83,9 +78,9 @@ def pictures(store: Store, plan: Sequence[Cell], data: str, path: Path, tall: bo
         if numbers is None:
             continue
         kept = store.pictures(cell)
-        if kept is None and path.exists():
+        if not kept and path.exists():
             return path
-        if kept is None:
+        if not kept:
             continue
         some = [1, 3] if tall else [0, 2]
         if not panels:
@@ -122,9 +117,9 @@ def squares(store: Store, grid: Square, panels: Mapping[str, Sequence[Cell]], pa
     found = {title: recovered(store, grid, cells) for title, cells in panels.items()}
     if all(np.isnan(values).all() for values in found.values()):
         return None
-    from matplotlib import colormaps
-
-    grey = colormaps["gray"].with_extremes(bad="lightsteelblue")  # a cell that was not run must not look recovered
+    grey = (
+        need("matplotlib", "report", "a figure").colormaps["gray"].with_extremes(bad="lightsteelblue")
+    )  # a cell that was not run must not look recovered
     figure = _figure(4 * len(found) + 0.6, 3.9)
     axes = figure.subplots(1, len(found), squeeze=False, sharey=True)[0]
     image = None
@@ -222,9 +217,9 @@ def sizes_of_q(store: Store, plan: Sequence[Cell], size: Size, path: Path) -> Pa
     """Draw the synthetic square for three sizes of Q."""
     grid = square(size)
     mine = [cell for cell in plan if cell.data == grid.data]
-    whole = max(q_sizes(size))
+    n3 = max(q_sizes(size))
     panels = {
-        f"Q: {whole} x {r}": [c for c in mine if c.label == ("vmtqn" if r == whole else f"vmtqn, r {r}")]
+        f"Q: {n3} x {r}": [c for c in mine if c.label == ("vmtqn" if r == n3 else f"vmtqn, r {r}")]
         for r in q_sizes(size)
     }
     return squares(store, grid, panels, path)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import multiprocessing
 import os
 import queue
@@ -15,8 +14,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..errors import FileError
 from ..result import Record
+from ..study.store import RunStore
+from ..version import versions
 from . import cells, sources
 from .cells import Cell
 
@@ -40,7 +40,7 @@ class Watcher(Protocol):
 
 
 class Store:
-    """A folder of finished cells: one JSON file each, and one ``.npz`` with its pictures.
+    """The finished cells of experiments, with their pictures.
 
     >>> import tempfile
     >>> store = Store(Path(tempfile.mkdtemp()))
@@ -50,51 +50,32 @@ class Store:
     """
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
+        self.runs = RunStore(folder)
 
     def path(self, cell: Cell) -> Path:
         """Return the file of a cell."""
-        return self.folder / (cell.key + ".json")
+        return self.runs.path(cell.key)
 
     def load(self, cell: Cell) -> dict[str, Any] | None:
         """Return the numbers of a cell, or None where it has not been run, or not with today's settings and measures."""
+        found = self.runs.load(cell.key) or {}
         try:
-            found = json.loads(self.path(cell).read_text())
             kept = Cell(**found["cell"])
-        except (OSError, ValueError, KeyError, TypeError):
+        except (KeyError, TypeError):
             return None
         if not found.keys() >= set(COLUMNS) or kept.plain != cell.plain or found["settings"] != str(cell.configured()):
             return None
-        if (cell.curve and not kept.curve) or (cell.pictures and not self._pictures(cell).exists()):
+        if (cell.curve and not kept.curve) or (cell.pictures and not self.pictures(cell)):
             return None
         return found
 
     def save(self, cell: Cell, outcome: cells.Outcome) -> None:
-        """Keep a finished cell, written beside and renamed."""
-        path = self.path(cell)
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            if outcome.pictures:
-                beside = path.with_suffix(".npz.part")
-                with beside.open("wb") as file:
-                    np.savez_compressed(file, allow_pickle=False, **outcome.pictures)
-                beside.replace(self._pictures(cell))
-            beside = path.with_suffix(".json.part")
-            beside.write_text(json.dumps(outcome.numbers))
-            beside.replace(path)
-        except OSError as error:
-            raise FileError(f"cannot write into {self.folder}: {error.strerror}") from error
+        """Keep a finished cell."""
+        self.runs.save(cell.key, outcome.numbers, outcome.pictures)
 
-    def pictures(self, cell: Cell) -> dict[str, np.ndarray] | None:
+    def pictures(self, cell: Cell) -> dict[str, np.ndarray]:
         """Return the slices that were kept of a cell: truth, known and x."""
-        try:
-            with np.load(self._pictures(cell)) as file:
-                return {name: file[name] for name in file.files}
-        except (OSError, ValueError):
-            return None
-
-    def _pictures(self, cell: Cell) -> Path:
-        return self.path(cell).with_suffix(".npz")
+        return self.runs.arrays(cell.key)
 
 
 def run(
@@ -228,10 +209,10 @@ def adopt(store: Store, plan: Iterable[Cell], path: Path) -> int:
         quality |= {"curve": None, "stamps": None}
         said = {name: row[name] for name in ("status", "settings")} | {"seed": int(row["seed"])}
         where = {"fingerprint": row["data_hash"], "threads": int(row["threads"])}
-        made = {"versions": {name: row[name] for name in cells.versions()}}
+        made = {"versions": {name: row[name] for name in versions()}}
         shape = [int(n) for n in row["shape"].split("x")]
-        whole = {"cell": asdict(cell), "shape": shape, **number, **quality, **said, **where, **made}
-        store.save(cell, cells.Outcome(whole, {}))
+        numbers = {"cell": asdict(cell), "shape": shape, **number, **quality, **said, **where, **made}
+        store.save(cell, cells.Outcome(numbers, {}))
         added += store.load(cell) is not None
     return added
 

@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from ..errors import FileError
+from ..atomic import write_text
 from . import figures, spectra, tables
 from .cells import Cell
 from .grid import Store, rows
@@ -67,21 +67,11 @@ def write(names: Sequence[str], size: Size, out: Path, page: Path) -> list[Path]
             writer.writeheader()
             writer.writerows(found)
             path = shelf.table(name)
-            written.append(_put(path, text.getvalue()))
+            write_text(path, text.getvalue())
+            written.append(path)
             lines += [_made(found) + f" [All cells]({os.path.relpath(path, page.parent)}).", ""]
-    written.append(_put(page, "\n".join(lines).rstrip("\n") + "\n"))
-    return written
-
-
-def _put(path: Path, text: str) -> Path:
-    beside = path.with_name(path.name + ".part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        beside.write_text(text, encoding="utf-8")
-        beside.replace(path)
-    except OSError as error:
-        raise FileError(f"{path} cannot be written: {error.strerror}") from error
-    return path
+    write_text(page, "\n".join(lines).rstrip("\n") + "\n")
+    return [*written, page]
 
 
 def _made(found: Sequence[dict]) -> str:
@@ -114,20 +104,21 @@ def _spectrum(store: Store, cells: Sequence[Cell], size: Size, out: Path, shelf:
 
 
 def _phase(store: Store, cells: Sequence[Cell], size: Size, out: Path, shelf: Shelf) -> list[str]:
-    whole = square(size)
+    synthetic = square(size)
     panels = {ROWS[row]: [c for c in cells if c.label == row] for row in OURS}
-    picture = figures.squares(store, whole, panels, shelf.figure("phase"))
+    picture = figures.squares(store, synthetic, panels, shelf.figure("phase"))
     if picture is None:
         return []
-    values = {row: figures.recovered(store, whole, panels[ROWS[row]]) for row in OURS}
-    many = len(whole.rates) * len(whole.ranks)
+    values = {row: figures.recovered(store, synthetic, panels[ROWS[row]]) for row in OURS}
+    many = len(synthetic.rates) * len(synthetic.ranks)
     body = []
     for row in OURS:
         there, tnn = values[row] >= figures.WHITE, values["tnn"] >= figures.WHITE
         body.append([ROWS[row], str(int(there.sum())), str(int((tnn & ~there).sum()))])
+    n = synthetic.data.split("-")[1]
     text = (
-        f"Synthetic tensors {' x '.join([whole.data.split('-')[1]] * 3)}, {len(whole.rates)} sampling rates x {len(whole.ranks)}"
-        f" Q-ranks, {whole.trials} trial{'s' * (whole.trials > 1)} each (the paper: 50 x 50 cells, 10 trials)."
+        f"Synthetic tensors {n} x {n} x {n}, {len(synthetic.rates)} sampling rates x {len(synthetic.ranks)} Q-ranks,"
+        f" {synthetic.trials} trial{'s' * (synthetic.trials > 1)} each (the paper: 50 x 50 cells, 10 trials)."
     )
     head = ["", f"cells with 40 dB and more, of {many}", "cells that TNN recovers and this does not"]
     return [text, tables.markdown(head, body), *shelf.link(picture, "PSNR over sampling rate and Q-rank, 40 dB white")]
@@ -189,13 +180,13 @@ def _rank(store: Store, cells: Sequence[Cell], size: Size, out: Path, shelf: She
         parts.append(tables.markdown(["r", "PSNR, dB", "seconds", "iterations"], body))
     picture = figures.influence_of_r(store, cells, size, out, shelf.figure("rank"))
     parts += shelf.link(picture, "Time, PSNR and singular values against r")
-    whole = square(size)
+    synthetic = square(size)
     picture = figures.sizes_of_q(store, cells, size, shelf.figure("rank-synthetic"))
     if picture is not None:
         few = ", ".join(str(r) for r in q_sizes(size))
         parts.append(
             f"Three sizes of Q, r = {few}, on the synthetic grid: a truth whose Q-rank is above r cannot be recovered"
-            f" ({len(whole.rates)} x {len(whole.ranks)} cells)."
+            f" ({len(synthetic.rates)} x {len(synthetic.ranks)} cells)."
         )
         parts += shelf.link(picture, "PSNR over sampling rate and Q-rank for three sizes of Q")
     return parts

@@ -134,11 +134,11 @@ def coil(size: Size) -> list[Cell]:
     if size is Size.FULL:
         return grid("coil", ROWS, RATES, pictures_at=0.2)
 
-    whole = grid("coil", OURS, (0.2, 0.4), pictures_at=0.2)
-    whole += grid("coil", ("vmtqn", "motqn"), (0.1, 0.3, 0.5, 0.6))
-    whole += grid("coil", ("motqn",), (0.4, 0.5), options=LOG_SUM)
+    full_size = grid("coil", OURS, (0.2, 0.4), pictures_at=0.2)
+    full_size += grid("coil", ("vmtqn", "motqn"), (0.1, 0.3, 0.5, 0.6))
+    full_size += grid("coil", ("motqn",), (0.4, 0.5), options=LOG_SUM)
     small = grid("coil-64", ROWS, RATES, pictures_at=0.2)
-    return whole + small + grid("coil-64", ("motqn",), RATES, options=LOG_SUM, pictures_at=0.2)
+    return full_size + small + grid("coil-64", ("motqn",), RATES, options=LOG_SUM, pictures_at=0.2)
 
 
 def video(size: Size) -> list[Cell]:
@@ -215,10 +215,10 @@ def rank(size: Size) -> list[Cell]:
     found = grid(data, ("tnn",), (0.2,), pictures_at=0.2)
     for r in values:
         found += grid(data, ("vmtqn",), (0.2,), options={"r": r})
-    whole = square(size)
+    synthetic = square(size)
     for r in q_sizes(size)[:-1]:
-        found += whole.cells(("vmtqn",), {"r": r}, trials=10 if size is Size.FULL else 1)
-    return found + whole.cells(("vmtqn",))
+        found += synthetic.cells(("vmtqn",), {"r": r}, trials=10 if size is Size.FULL else 1)
+    return found + synthetic.cells(("vmtqn",))
 
 
 def penalties(size: Size) -> list[Cell]:

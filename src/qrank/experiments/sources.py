@@ -16,8 +16,8 @@ import numpy as np
 from .. import files
 from ..data import low_q_rank
 from ..errors import FileError, InputError, nearest, need
+from ..files.pixels import GREY
 
-GREY = np.array([0.299, 0.587, 0.114])
 SEED = 1  # which CIFAR images are drawn
 CHANGE = "TrumanShow_wave_f_nm_np1_fr_med_26.avi"
 STILL = "SchoolRulesHowTheyHelpUs_wave_f_nm_np1_ba_med_0.avi"

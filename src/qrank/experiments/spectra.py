@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from ..errors import FileError
 from ..kernels import threads
 from ..kernels.spectral import singular_values
+from ..study.store import RunStore
 from ..transforms import Fourier, Matrix, pca
+from ..version import versions
 from . import sources
-from .cells import SHOWN, versions
+from .cells import SLICES_SHOWN
 from .plans import Size, rank_data
 
 KEPT = 500  # the paper shows the first 500
@@ -50,38 +51,27 @@ def of(x: np.ndarray) -> dict[str, list[float]]:
     }
 
 
-def measure(data: str, out: Path, folder: Path | None) -> dict[str, list[float]]:
+def measure(data: str, out: Path, folder: Path | None) -> dict[str, Any]:
     """Return the spectra of a data set, measured at most once."""
-    path, frames = out / "spectra" / f"{data}.json", out / "spectra" / f"{data}.npz"
     x = sources.load(data, folder)
     kept = load(data, out)
     if kept is not None and kept["fingerprint"] == sources.fingerprint(x):
         return kept
     found = {**of(x), "fingerprint": sources.fingerprint(x), "versions": versions(), "shape": x.shape}
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with frames.open("wb") as file:
-            np.savez_compressed(file, frames=(x[[int(s * len(x)) for s in SHOWN]] * 255).astype(np.uint8))
-        beside = path.with_suffix(".part")
-        beside.write_text(json.dumps(found))
-        beside.replace(path)
-    except OSError as error:
-        raise FileError(f"cannot write into {out}: {error.strerror}") from error
+    some = (x[[int(share * len(x)) for share in SLICES_SHOWN]] * 255).astype(np.uint8)
+    _store(out).save(data, found, {"frames": some})
     return found
 
 
-def load(data: str, out: Path) -> dict | None:
+def load(data: str, out: Path) -> dict[str, Any] | None:
     """Return the spectra that were measured, or None."""
-    try:
-        return json.loads((out / "spectra" / f"{data}.json").read_text())
-    except (OSError, ValueError):
-        return None
+    return _store(out).load(data)
 
 
 def frames(data: str, out: Path) -> np.ndarray | None:
     """Return some frames of the data whose spectra were measured."""
-    try:
-        with np.load(out / "spectra" / f"{data}.npz") as file:
-            return file["frames"]
-    except (OSError, ValueError):
-        return None
+    return _store(out).arrays(data).get("frames")
+
+
+def _store(out: Path) -> RunStore:
+    return RunStore(out / "spectra")

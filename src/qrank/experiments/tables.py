@@ -95,8 +95,8 @@ def quality(store: Store, plan: Sequence[Cell], data: str, column: str = "psnr",
         said.append("Answers are cut to [0, 1] (uncut: in the CSV file).")
     where = paper().get(STANDS_FOR.get(data, data))
     if beside and where is not None:
-        whole = f" for {SOURCES[STANDS_FOR[data]].about}" if data in STANDS_FOR else ""
-        said.append(f"In brackets the paper's figures{whole} ({where['where']}).")
+        larger = f" for {SOURCES[STANDS_FOR[data]].about}" if data in STANDS_FOR else ""
+        said.append(f"In brackets the paper's figures{larger} ({where['where']}).")
         if "motqn" in found:
             said.append("MOTQN is under the paper's norm; penalty log-sum:20, qrank's default, is not the paper's.")
     return " ".join(said) + "\n\n" + table

@@ -26,18 +26,18 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from qrank.atomic import replacing
 from qrank.errors import FileError
-from qrank.files import arrays, film, hdf5, images, labelled, matlab, pictures, tiff, video, zarrs
+from qrank.files import arrays, hdf5, images, matlab, netcdf, pixels, read_video, tiff, write_video, zarr_store
 from qrank.files.guard import reading, writing
-from qrank.files.labelled import to_xarray
-from qrank.files.media import Ask, Loaded
+from qrank.files.loaded import Ask, Loaded
 from qrank.files.missing import missing_mask
+from qrank.files.netcdf import to_xarray
 from qrank.files.options import Size, parse_dtype, parse_frames
 from qrank.files.sniff import KEYED, READABLE, is_store, kind_of, kind_of_suffix, split_key
 
 __all__ = ["Loaded", "check_output", "missing_mask", "read", "to_xarray", "write"]
 
 READERS: dict[str, Callable[[Path, Ask], Loaded]] = {
-    "video": video.read,
+    "video": read_video.read,
     "image": images.read,
     "images": images.read_folder,
     "tiff": tiff.read,
@@ -45,8 +45,8 @@ READERS: dict[str, Callable[[Path, Ask], Loaded]] = {
     "npz": arrays.read_npz,
     "mat": matlab.read,
     "hdf5": hdf5.read,
-    "zarr": zarrs.read,
-    "netcdf": labelled.read,
+    "zarr": zarr_store.read,
+    "netcdf": netcdf.read,
 }
 WRITERS: dict[str, Callable[..., list[str]]] = {
     "image": images.write,
@@ -55,8 +55,8 @@ WRITERS: dict[str, Callable[..., list[str]]] = {
     "npz": arrays.write_npz,
     "mat": matlab.write,
     "hdf5": hdf5.write,
-    "zarr": zarrs.write,
-    "netcdf": labelled.write,
+    "zarr": zarr_store.write,
+    "netcdf": netcdf.write,
 }
 
 
@@ -92,9 +92,9 @@ def read(
         if loaded.data.size == 0:
             raise FileError(f"{file} is empty: its array is {' x '.join(map(str, loaded.data.shape))}")
         if grey:
-            loaded = pictures.grey(loaded)
+            loaded = pixels.grey(loaded)
         if resize is not None:
-            loaded = pictures.resize(loaded, resize)
+            loaded = pixels.resize(loaded, resize)
     if wanted is not None:
         # Integers come back as they were; another float type is what the caller wants to keep.
         native = {"dtype": loaded.data.dtype} if loaded.data.dtype.kind in "biu" else {}
@@ -134,7 +134,7 @@ def write(
             return images.write_folder(file, data, like)
         with replacing(file) as temporary:
             if kind == "video":
-                return film.write(temporary, data, like, rate)
+                return write_video.write(temporary, data, like, rate)
             if kind in KEYED and kind != "tiff":
                 return WRITERS[kind](temporary, data, like, key)
             return WRITERS[kind](temporary, data, like)

@@ -10,8 +10,8 @@ import numpy as np
 
 from qrank.errors import FileError
 from qrank.files.guard import pickled
-from qrank.files.keys import choose
-from qrank.files.media import Ask, Loaded, find_slice_axes, numeric, plain_axes, restore, take_frames
+from qrank.files.loaded import Ask, Loaded, find_slice_axes, numeric, plain_axes, restore, take_frames
+from qrank.files.which_array import choose
 
 
 def plain(array: np.ndarray, kind: str, path: Path, ask: Ask, axes: tuple[str, ...] = (), **meta: Any) -> Loaded:

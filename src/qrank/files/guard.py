@@ -6,8 +6,8 @@ import errno
 import logging
 import os
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from qrank.errors import FileError, InputError, KindError, MissingExtra
@@ -17,28 +17,25 @@ FULL_DISK = ("No space left", " requested and ")
 OURS = (InputError, KindError, MissingExtra)
 
 
-@contextmanager
-def reading(path: Path, kind: str) -> Iterator[None]:
+def reading(path: Path, kind: str) -> AbstractContextManager[None]:
     """Turn errors of a reader into ``FileError``."""
-    try:
-        with _quiet():
-            yield
-    except OURS:
-        raise
-    except Exception as error:
-        raise FileError(_why_not_read(path, kind, error)) from error
+    return _guarded(lambda error: _why_not_read(path, kind, error))
+
+
+def writing(path: Path) -> AbstractContextManager[None]:
+    """Turn errors of a writer into ``FileError``."""
+    return _guarded(lambda error: _why_not_written(path, error))
 
 
 @contextmanager
-def writing(path: Path) -> Iterator[None]:
-    """Turn errors of a writer into ``FileError``."""
+def _guarded(why_not: Callable[[Exception], str]) -> Iterator[None]:
     try:
         with _quiet():
             yield
     except OURS:
         raise
     except Exception as error:
-        raise FileError(_why_not_written(path, error)) from error
+        raise FileError(why_not(error)) from error
 
 
 def _why_not_read(path: Path, kind: str, error: Exception) -> str:

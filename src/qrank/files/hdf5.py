@@ -12,8 +12,8 @@ import numpy as np
 from qrank.atomic import reserve
 from qrank.errors import need
 from qrank.files.arrays import own_type, plain
-from qrank.files.keys import choose
-from qrank.files.media import Ask, Loaded
+from qrank.files.loaded import Ask, Loaded
+from qrank.files.which_array import choose
 
 # Written by HDF5's own dimension scales: a copy of them would point to what is gone.
 SCALE_ATTRIBUTES = ("DIMENSION_LIST", "REFERENCE_LIST", "CLASS", "NAME")

@@ -13,10 +13,10 @@ import numpy as np
 from qrank.atomic import filling
 from qrank.errors import FileError, need
 from qrank.files import tiff
-from qrank.files.deep import is_deep_png, read_deep_png, write_deep_png
 from qrank.files.guard import reading
-from qrank.files.media import Ask, Loaded, check_frames
-from qrank.files.pictures import as_frames, join_alpha, split_alpha, to_eight_bits, to_grey, to_pixels
+from qrank.files.loaded import Ask, Loaded, check_frames
+from qrank.files.pixels import as_frames, join_alpha, split_alpha, to_eight_bits, to_grey, to_pixels
+from qrank.files.png16 import is_png16, read_png16, write_png16
 from qrank.files.sniff import READABLE, SUFFIXES, is_glob, kind_of
 
 LOSSY = (".jpg", ".jpeg")
@@ -25,8 +25,8 @@ SAVE_OPTIONS: dict[str, dict[str, Any]] = {
     ".jpeg": {"quality": 95, "subsampling": 0},
     ".webp": {"lossless": True},
 }
-DEEP_GREY = (".png", ".pgm", ".pnm", ".jp2")
-DEEP_COLOUR = (".png",)
+GREY16 = (".png", ".pgm", ".pnm", ".jp2")
+COLOUR16 = (".png",)
 NO_ALPHA = (".jpg", ".jpeg", ".bmp", ".ppm", ".pgm", ".pnm")
 
 
@@ -113,8 +113,8 @@ def read_picture(path: Path) -> Picture:
         if page.axes not in (("height", "width"), ("height", "width", "colour")):
             raise FileError(f"{path} holds {page.axes}, not one picture: read it by itself")
         return Picture(page.data, page.meta.get("alpha"), {"tiff": page.meta})
-    if is_deep_png(path):
-        return Picture(*read_deep_png(path), {})
+    if is_png16(path):
+        return Picture(*read_png16(path), {})
     image_module = need("PIL.Image", "files", "reading pictures")
     with image_module.open(path) as image:
         if getattr(image, "is_animated", False) and image.format in ("PNG", "WEBP"):
@@ -163,14 +163,14 @@ def write_picture(
     if alpha is not None and suffix in NO_ALPHA:
         alpha = None
         notes.append(f"{suffix} cannot hold transparency, which was left out")
-    deep = DEEP_GREY if pixels.ndim == 2 and alpha is None else DEEP_COLOUR
-    if pixels.dtype == np.uint16 and suffix not in deep:
+    holds16 = GREY16 if pixels.ndim == 2 and alpha is None else COLOUR16
+    if pixels.dtype == np.uint16 and suffix not in holds16:
         pixels = to_eight_bits(pixels)
         alpha = None if alpha is None else to_eight_bits(alpha)
         notes.append(f"{suffix} holds 8 bits, to which 16 were rounded; use .png or .tif to keep them")
     pixels = join_alpha(pixels, alpha)
     if pixels.dtype == np.uint16 and pixels.ndim == 3:
-        write_deep_png(path, pixels)
+        write_png16(path, pixels)
         return notes
     image = need("PIL.Image", "files", "writing pictures").fromarray(pixels)
     if info.get("mode") == "1" and image.mode == "L":

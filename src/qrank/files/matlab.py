@@ -11,9 +11,9 @@ import scipy.io
 from qrank.errors import need
 from qrank.files import hdf5
 from qrank.files.arrays import own_key, own_type, plain
-from qrank.files.keys import choose
-from qrank.files.media import Ask, Loaded
+from qrank.files.loaded import Ask, Loaded
 from qrank.files.sniff import HDF5_MAGIC
+from qrank.files.which_array import choose
 
 NUMBERS = {"double", "single", "logical"} | {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
 
@@ -55,10 +55,7 @@ def write(path: Path, array: np.ndarray, like: Loaded | None, key: str | None) -
 
 def _others(source: Path, key: str) -> dict[str, Any]:
     found = scipy.io.loadmat(source, mat_dtype=False)
-    opaque = (
-        scipy.io.matlab.MatlabOpaque,
-        scipy.io.matlab.MatlabFunction,
-    )  # SciPy reads but cannot write these
+    opaque = (scipy.io.matlab.MatlabOpaque, scipy.io.matlab.MatlabFunction)  # SciPy reads but cannot write these
     return {
         name: value
         for name, value in found.items()

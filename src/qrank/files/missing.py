@@ -7,8 +7,8 @@ import os
 import numpy as np
 
 from qrank.errors import FileError, InputError
-from qrank.files.media import Loaded
-from qrank.files.pictures import PICTURE_KINDS
+from qrank.files.loaded import Loaded, without_axis
+from qrank.files.pixels import PICTURE_KINDS
 
 
 def missing_mask(
@@ -70,7 +70,7 @@ def _fittings(holes: np.ndarray, mask: Loaded, loaded: Loaded):
     shape = loaded.data.shape
     if holes.shape == shape:
         yield holes
-    if loaded.colour_axis is not None and holes.shape == _without(shape, loaded.colour_axis):
+    if loaded.colour_axis is not None and holes.shape == without_axis(shape, loaded.colour_axis):
         yield np.expand_dims(holes, loaded.colour_axis)
     height, width = loaded.picture_axes
     if mask.kind in PICTURE_KINDS and holes.ndim == 3:
@@ -111,10 +111,6 @@ def _placed(film: np.ndarray, frame_axis: int | None, pair: tuple[int, int], ndi
         wide = wide[0]
         return np.moveaxis(wide, (0, 1), order)
     return np.moveaxis(wide[..., 0] if wide.ndim > ndim else wide, (0, 1, 2), (frame_axis, *order))
-
-
-def _without(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
-    return shape[:axis] + shape[axis + 1 :]
 
 
 def _size(loaded: Loaded) -> str:

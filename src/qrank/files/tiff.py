@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from qrank.errors import need
-from qrank.files.keys import choose
-from qrank.files.media import Ask, Loaded, numeric, restore, take_frames
-from qrank.files.pictures import as_frames, join_alpha, split_alpha
+from qrank.files.loaded import Ask, Loaded, numeric, restore, take_frames, without_axis
+from qrank.files.pixels import as_frames, join_alpha, split_alpha
+from qrank.files.which_array import choose
 
 # tifffile's letters for axes; any other counts pages.
 LETTERS = {"Y": "height", "X": "width", "S": "colour", "C": "channel", "Z": "depth", "T": "time"}
@@ -87,7 +87,7 @@ def write(path: Path, array: np.ndarray, like: Loaded | None) -> list[str]:
     native = array.dtype if like is None else like.native
     if like is not None and like.kind == "tiff" and like.data.ndim == array.ndim:
         alpha = like.meta.get("alpha")
-        alpha = alpha if alpha is None or alpha.shape == _without(array, like.colour_axis) else None
+        alpha = alpha if alpha is None or alpha.shape == without_axis(array.shape, like.colour_axis) else None
         letters = "".join(LETTER_OF.get(name, "Q") for name in like.axes)
         return _save(path, array, alpha, letters, like.meta, native)
     single = like is None or like.kind == "image"
@@ -97,10 +97,6 @@ def write(path: Path, array: np.ndarray, like: Loaded | None) -> list[str]:
     if len(frames) == 1:
         frames, alpha, letters = frames[0], None if alpha is None else alpha[0], letters[1:]
     return _save(path, frames, alpha, letters, {}, native)
-
-
-def _without(array: np.ndarray, axis: int | None) -> tuple[int, ...]:
-    return array.shape if axis is None else array.shape[:axis] + array.shape[axis + 1 :]
 
 
 def write_page(

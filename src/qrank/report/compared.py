@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
+from ..text import number
 from . import charts
-from .facts import number
 from .pictures import data_uri, to_bytes
 
 COLUMNS = ("method", "pattern", "rate", "draw", "psnr", "ssim", "rmse", "seconds", "steps", "status")

@@ -15,6 +15,8 @@ import numpy as np
 from ..errors import InputError, MissingExtra
 from ..metrics import psnr, rmse, ssim
 from ..result import Completion
+from ..text import duration, number, share
+from ..version import versions
 from .view import View
 
 
@@ -53,46 +55,6 @@ class Quality(NamedTuple):
         )
 
 
-def number(value: float, digits: int = 4) -> str:
-    """Write a number for reading.
-
-    >>> number(0.000012345), number(1234567.0), number(float("inf")), number(12.0)
-    ('1.234e-05', '1,234,567', '∞', '12')
-    """
-    if math.isinf(value):
-        return "∞" if value > 0 else "-∞"
-    if math.isfinite(value) and value == int(value):
-        return f"{int(value):,}" if abs(value) < 1e15 else f"{value:.{digits}g}"
-    return f"{value:,.0f}" if abs(value) >= 1e5 else f"{value:.{digits}g}"
-
-
-def duration(seconds: float) -> str:
-    """Write a time for reading.
-
-    >>> duration(0.0421), duration(12.34), duration(754)
-    ('42 ms', '12.3 s', '12 min 34 s')
-    """
-    if seconds < 1:
-        return f"{1000 * seconds:.0f} ms"
-    if seconds < 100:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
-
-
-def share(part: int, whole: int) -> str:
-    """Write a share in percent; a few of many are never rounded to none or to all.
-
-    >>> share(7, 10), share(1, 10**6), share(0, 5)
-    ('70.0 %', '0.0001 %', '0.0 %')
-    """
-    percent = 100 * part / max(1, whole)
-    if 0 < percent < 0.05:
-        return f"{percent:.1g} %"
-    return f"{percent:.1f} %" if percent <= 99.95 or part == whole else f"{percent:.6g} %"
-
-
 def headline(result: Completion, quality: Quality | None) -> list[tuple[str, str]]:
     """Return the few numbers that the page begins with."""
     known = result.observed
@@ -115,7 +77,7 @@ def tables(
         Table("Run", _run(result)),
         Table("Options", options(result)),
         Table("File", [(str(name), short(value)) for name, value in (meta or {}).items()]),
-        Table("Versions", versions()),
+        Table("Versions", [*versions().items(), ("system", f"{platform.system()} {platform.machine()}")]),
     ]
     return [table for table in found if table.lines]
 
@@ -197,19 +159,3 @@ def peak_memory() -> int | None:
         return None
     unit = 1 if sys.platform == "darwin" else 1024
     return unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-
-
-def versions() -> list[tuple[str, str]]:
-    """Return the versions that the numbers depend on."""
-    import numpy
-    import scipy
-
-    from ..version import __version__
-
-    return [
-        ("qrank", __version__),
-        ("numpy", numpy.__version__),
-        ("scipy", scipy.__version__),
-        ("python", platform.python_version()),
-        ("system", f"{platform.system()} {platform.machine()}"),
-    ]

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import need
 from ..metrics import psnr
-from .facts import number
+from ..text import number
 from .view import View, display_range, evenly
 
 MOST_SLICES = 40

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import json
-import math
 import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -17,9 +15,12 @@ import numpy as np
 from .. import data as patterns
 from .. import metrics
 from ..api import complete
-from ..errors import ConvergenceWarning, FileError, InputError, MissingExtra
+from ..atomic import make_folder
+from ..errors import ConvergenceWarning, InputError, MissingExtra
 from ..methods import Method, method_named
 from ..tensor import Layout
+from ..version import __version__
+from .store import RunStore
 from .table import Comparison
 
 OnRow = Callable[[dict[str, Any], int, int], Any]
@@ -77,22 +78,24 @@ def compare(
     chosen = _configured(methods, preset, options or {}, truth)
     masks = _masks(layout, rates, draws, pattern, seed)
     table = Comparison(pattern=pattern if isinstance(pattern, str) else "mask")
-    shown = _Shown(truth, layout)
-    store = _Store(folder, truth, layout, seed)
+    shown = _ShownSlice(truth, layout)
+    runs = _Runs(folder, truth, layout, seed)
     total = len(masks) * len(chosen)
     for rate, draw, make in masks:
         known: np.ndarray | None = None
         for label, method in chosen.items():
-            key = store.key(label, method, table.pattern, rate, draw, None if isinstance(pattern, str) else pattern)
-            row = store.load(key)
-            if row is None:
+            key = runs.key(label, method, table.pattern, rate, draw, None if isinstance(pattern, str) else pattern)
+            finished = runs.load(key)
+            if finished is None:
                 known = make() if known is None else known
                 row, x = _run(truth, known, label, method, layout, seed + draw)
                 row = {"method": label, "pattern": table.pattern, "rate": rate, "draw": draw, **row}
-                store.save(key, row, shown.take(x))
+                finished = row, shown.take(x)
+                runs.save(key, *finished)
+            row, picture = finished
             table.rows.append(row)
             if (rate, draw) == masks[-1][:2]:
-                table.pictures[label] = store.picture(key)
+                table.pictures[label] = picture
             if on_row is not None:
                 on_row(row, len(table.rows), total)
     table.truth_picture = shown.take(truth)
@@ -187,7 +190,7 @@ def _run(
     return row, result.x
 
 
-class _Shown:
+class _ShownSlice:
     """The slice that the page shows: the middle one, in colour where the last axis is one of three colours."""
 
     def __init__(self, truth: np.ndarray, layout: Layout) -> None:
@@ -210,23 +213,16 @@ class _Shown:
         return np.clip((self.cut(x).astype(float) - self.low) / ((self.high - self.low) or 1.0), 0, 1)
 
 
-class _Store:
-    """Finished runs, one JSON file each under ``folder/cells``; without a folder, in memory."""
+class _Runs:
+    """The finished runs of a comparison, kept under ``folder/cells`` if there is a folder."""
 
     def __init__(self, folder: str | os.PathLike[str] | None, truth: np.ndarray, layout: Layout, seed: int) -> None:
-        from ..version import __version__
-
-        self.cells: Path | None = None
-        self.shown: dict[str, np.ndarray] = {}
         digest = hashlib.sha256(np.ascontiguousarray(truth).tobytes())
         digest.update(repr((__version__, truth.shape, str(truth.dtype), layout.slice_axes, seed)).encode())
         self.about = digest.hexdigest()
-        if folder is not None:
-            self.cells = Path(folder) / "cells"
-            try:
-                self.cells.mkdir(parents=True, exist_ok=True)
-            except OSError as error:
-                raise FileError(f"cannot make the folder {self.cells}: {error.strerror}") from error
+        self.store = None if folder is None else RunStore(Path(folder) / "cells")
+        if self.store is not None:
+            make_folder(self.store.folder)  # what cannot be made is said before the first run
 
     def key(self, label: str, method: Method, pattern: str, rate: float, draw: int, mask: np.ndarray | None) -> str:
         """Return a file name that differs whenever the data, the mask, the method or an option does."""
@@ -237,37 +233,15 @@ class _Store:
         safe = "".join(c if c.isalnum() or c in "-_" else "_" for c in label)[:40]
         return f"{safe}-{pattern}-{rate:g}-{draw}-{hashlib.sha256(text).hexdigest()[:12]}"
 
-    def load(self, key: str) -> dict[str, Any] | None:
-        """Return the row of a run that is finished; a file that is no such row counts as none."""
-        if self.cells is None:
+    def load(self, key: str) -> tuple[dict[str, Any], np.ndarray] | None:
+        """Return the row and the picture of a run that is finished."""
+        row = None if self.store is None else self.store.load(key)
+        if self.store is None or row is None or not row.keys() >= {"method", "rate", "draw", "psnr", "seconds"}:
             return None
-        try:
-            row = json.loads((self.cells / f"{key}.json").read_text(encoding="utf-8"))
-            picture = np.load(self.cells / f"{key}.npy", allow_pickle=False)
-        except (OSError, ValueError, EOFError):
-            return None
-        if not isinstance(row, dict) or not {"method", "rate", "draw", "psnr", "seconds"} <= row.keys():
-            return None
-        self.shown[key] = picture
-        return {name: math.inf if value == "inf" else value for name, value in row.items()}
+        picture = self.store.arrays(key).get("picture")
+        return None if picture is None else (row, picture)
 
     def save(self, key: str, row: dict[str, Any], picture: np.ndarray) -> None:
-        """Keep a finished run; the JSON file comes last, so that it never stands for half a run."""
-        self.shown[key] = picture
-        if self.cells is None:
-            return
-        plain = {name: "inf" if value == math.inf else value for name, value in row.items()}
-        beside = self.cells / f"{key}.part"
-        try:
-            with beside.open("wb") as file:
-                np.save(file, picture.astype(np.float32))
-            beside.replace(self.cells / f"{key}.npy")
-            beside.write_text(json.dumps(plain, indent=1), encoding="utf-8")
-            beside.replace(self.cells / f"{key}.json")
-        except OSError as error:
-            beside.unlink(missing_ok=True)
-            raise FileError(f"cannot write into {self.cells}: {error.strerror}") from error
-
-    def picture(self, key: str) -> np.ndarray:
-        """Return the slice that the page shows of a run."""
-        return self.shown[key]
+        """Keep a finished run."""
+        if self.store is not None:
+            self.store.save(key, row, {"picture": picture.astype(np.float32)})

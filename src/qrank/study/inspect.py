@@ -66,7 +66,8 @@ class Inspection:
         ]
         for name, count in self.empty.items():
             if count:
-                found.append(f"{count} of {self.of[name]} {name} have no observation{HELPLESS[name]}")
+                helpless = "" if name == "fibres" else f": low rank alone cannot fill these {name}"
+                found.append(f"{count} of {self.of[name]} {name} have no observation{helpless}")
         found.append(f"Q-singular values ({self.measured_on}):")
         for name, spectrum in self.spectra.items():
             norm = f"nuclear norm {spectrum.nuclear:.3f} of the identity's"
@@ -89,14 +90,6 @@ class Inspection:
         ax.grid(alpha=0.3)
         ax.legend()
         return ax
-
-
-HELPLESS = {
-    "fibres": "",
-    "rows": ": low rank alone cannot fill these rows",
-    "columns": ": low rank alone cannot fill these columns",
-    "slices": ": low rank alone cannot fill these slices",
-}
 
 
 def inspect(
@@ -123,18 +116,15 @@ def inspect(
     seen = values[known]
     piece, seen_piece = _piece(values, known)
     trial, answers = _trial(piece, seen_piece, rng)
-    whole = bool(known.all())
+    complete_data = bool(known.all())
     if layout.n3 == 1:
         method, why = "slicewise", "there is only one slice, so that there is nothing to transform"
     else:
-        method, why = _choice(trial, whole)
-    if whole:
-        basis, told = values, "of the data"
-    else:
-        basis, told = answers[method], f"of a piece {_x(piece.shape)} quickly completed by {method}"
-    spectra = _spectra(basis)
-    if not whole and layout.n3 > 1:
-        told += "; the last digits depend on that method"
+        method, why = _choice(trial, complete_data)
+    basis, measured_on = values, "of the data"
+    if not complete_data:
+        basis, measured_on = answers[method], f"of a piece {_x(piece.shape)} quickly completed by {method}"
+        measured_on += "; the last digits depend on that method" if layout.n3 > 1 else ""
     empty, count = _empty(known)
     return Inspection(
         shape=layout.shape,
@@ -147,8 +137,8 @@ def inspect(
         pattern=_pattern(known, empty),
         empty=empty,
         of=count,
-        spectra=spectra,
-        measured_on=told,
+        spectra=_spectra(basis),
+        measured_on=measured_on,
         trial={name: error * problem.scale for name, error in trial.items()},
         method=method,
         why=why,
@@ -159,7 +149,7 @@ def _empty(known: np.ndarray) -> tuple[dict[str, int], dict[str, int]]:
     """Count the fibres of the third mode, the rows and columns of slices, and the slices, that have no observation."""
     n3, n1, n2 = known.shape
     seen = np.asarray(known.any(axis=(1, 2)))
-    rows = ~known.any(axis=2) & seen[:, None]  # those of empty slices are not told twice
+    rows = ~known.any(axis=2) & seen[:, None]  # those of empty slices are not counted twice
     columns = ~known.any(axis=1) & seen[:, None]
     empty = {"fibres": ~known.any(axis=0), "rows": rows, "columns": columns, "slices": ~seen}
     of = {"fibres": n1 * n2, "rows": n3 * n1, "columns": n3 * n2, "slices": n3}
@@ -215,12 +205,12 @@ def _trial(piece: np.ndarray, known: np.ndarray, rng: np.random.Generator) -> tu
     return errors, answers
 
 
-def _choice(trial: Mapping[str, float], whole: bool) -> tuple[str, str]:
+def _choice(trial: Mapping[str, float], complete_data: bool) -> tuple[str, str]:
     best = min(trial, key=lambda name: trial[name])
     method = best if trial[best] < CLEARLY * trial["vmtqn"] else "vmtqn"
     second = min((name for name in trial if name != method), key=lambda name: trial[name])
     size = max(trial[second], 1e-300)
-    hid = f"{HIDE:.0%} of the entries" if whole else f"{HOLD_OUT:.0%} of the known entries"
+    hid = f"{HIDE:.0%} of the entries" if complete_data else f"{HOLD_OUT:.0%} of the known entries"
     how = "erred least" if trial[method] <= trial[second] else "erred hardly more than the best"
     return method, f"with {hid} of a piece hidden it {how}: {trial[method] / size:.2f} of the error of {second}"
 

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import FileError, InputError, need
+from ..atomic import saving, write_text
+from ..errors import InputError, need
+from ..report import write_comparison
 
 if TYPE_CHECKING:
     import pandas
@@ -122,20 +124,14 @@ class Comparison:
 
     def save(self, folder: str | os.PathLike[str], *, title: str = "Methods compared") -> list[Path]:
         """Write table.csv, table.md, curves.svg, curves.png and index.html into a folder; return their paths."""
-        from .. import report
-
         folder = Path(folder)
         paths = [folder / name for name in ("table.csv", "table.md", "curves.svg", "curves.png", "index.html")]
         columns = [name for name in ("psnr", "ssim", "seconds") if any(row.get(name) is not None for row in self.rows)]
         figure: Any = self.plot().figure
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            paths[0].write_text(self.to_csv(), encoding="utf-8", newline="")
-            text = "\n\n".join(self.to_markdown(column) for column in columns)
-            paths[1].write_text(f"# {title}\n\n{text}\n", encoding="utf-8")
-            figure.savefig(paths[2])
-            figure.savefig(paths[3], dpi=150)
-        except OSError as error:
-            raise FileError(f"cannot write into {folder}: {error.strerror}") from error
-        report.write_comparison(self, paths[4], title=title)
+        write_text(paths[0], self.to_csv())
+        write_text(paths[1], f"# {title}\n\n" + "\n\n".join(self.to_markdown(column) for column in columns) + "\n")
+        for path, dpi in ((paths[2], "figure"), (paths[3], 150)):
+            with saving(path) as temporary:
+                figure.savefig(temporary, dpi=dpi)
+        write_comparison(self, paths[4], title=title)
         return paths

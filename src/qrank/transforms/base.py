@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse
 
 from .. import kernels
-from ..atomic import replacing
+from ..atomic import saving
 from ..errors import FileError, InputError, KindError, need
 from ..kernels.spectral import singular_values
 from ..tensor import Layout
@@ -75,11 +75,8 @@ class Transform:
 
     def save(self, path: str | Path) -> None:
         """Write Q to an ``.npz`` file that :func:`load` reads."""
-        try:
-            with replacing(Path(path)) as beside, beside.open("wb") as file:
-                np.savez(file, q=self.matrix)
-        except OSError as error:
-            raise FileError(f"cannot write {path}: {error.strerror}") from error
+        with saving(Path(path)) as temporary, temporary.open("wb") as file:  # by a path NumPy would add a suffix
+            np.savez(file, q=self.matrix)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw Q as a picture, real part, one column a basis vector; needs matplotlib."""

@@ -8,20 +8,20 @@ from pathlib import Path
 import numpy as np
 
 from qrank.errors import need
-from qrank.files.pictures import split_alpha
+from qrank.files.pixels import split_alpha
 
 GREY_TYPES = (0, 4)  # colour types of the PNG header: grey, and grey with transparency
 ENCODED = {3: ("rgb48le", "rgb48be"), 4: ("rgba64le", "rgba64be")}
 
 
-def is_deep_png(path: Path) -> bool:
+def is_png16(path: Path) -> bool:
     """Tell whether a PNG has 16 bits a channel, and more channels than Pillow reads with 16 bits."""
     with path.open("rb") as stream:
         head = stream.read(26)
     return head[:4] == b"\x89PNG" and len(head) == 26 and head[24] == 16 and head[25] != 0
 
 
-def read_deep_png(path: Path) -> tuple[np.ndarray, np.ndarray | None]:
+def read_png16(path: Path) -> tuple[np.ndarray, np.ndarray | None]:
     """Return pixels height x width (x 3) and transparency, uint16."""
     av = need("av", "files", "reading 16-bit colour pictures")
     grey = path.read_bytes()[25] in GREY_TYPES
@@ -31,7 +31,7 @@ def read_deep_png(path: Path) -> tuple[np.ndarray, np.ndarray | None]:
     return (np.ascontiguousarray(pixels[..., 0]) if grey else pixels), alpha
 
 
-def write_deep_png(path: Path, pixels: np.ndarray) -> None:
+def write_png16(path: Path, pixels: np.ndarray) -> None:
     """Write uint16 pixels, height x width x (2 grey and alpha, 3 colours, 4 colours and alpha)."""
     av = need("av", "files", "writing 16-bit colour pictures")
     if pixels.shape[-1] == 2:

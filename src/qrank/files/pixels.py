@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 
 from qrank.errors import FileError, InputError, need
-from qrank.files.media import Loaded, restore
+from qrank.files.loaded import Loaded, restore, without_axis
 from qrank.files.options import Size, parse_size
 
 GREY = (0.299, 0.587, 0.114)
@@ -33,7 +33,7 @@ def grey(loaded: Loaded) -> Loaded:
         if loaded.kind in PICTURE_KINDS:
             return loaded
         raise InputError(f"{loaded.name} has no colours to mix: grey is for pictures and videos")
-    axes = loaded.axes[:axis] + loaded.axes[axis + 1 :]
+    axes = without_axis(loaded.axes, axis)
     data = to_grey(loaded.data, axis)
     pair = axes.index("height"), axes.index("width")
     return dataclasses.replace(loaded, data=data, axes=axes, slice_axes=pair)

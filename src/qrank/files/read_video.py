@@ -1,4 +1,4 @@
-"""Video through PyAV: frames as they look, grey where the film is grey, rate and sound remembered."""
+"""Reading video through PyAV: frames as they look, grey where the film is grey, rate and sound remembered."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from qrank.errors import FileError, need
-from qrank.files.media import Ask, Loaded, check_frames
-from qrank.files.pictures import split_alpha
-from qrank.files.whole import refuse_cut_short
+from qrank.files.cut_short import refuse_cut_short
+from qrank.files.loaded import Ask, Loaded, check_frames
+from qrank.files.pixels import split_alpha
 
 # Pixels as PyAV gives them, by (transparency, colour, more than 8 bits).
 FORMATS = {
@@ -85,8 +85,8 @@ def _pixels(frame: Any) -> np.ndarray:
     parts = frame.format.components
     alpha = any(part.is_alpha for part in parts) or frame.format.has_palette
     colour = alpha or len(parts) > 1
-    deep = any(part.bits > 8 for part in parts)
-    picture = frame.to_ndarray(format=FORMATS[alpha, colour, deep], interpolation=precise())
+    more_than_8 = any(part.bits > 8 for part in parts)
+    picture = frame.to_ndarray(format=FORMATS[alpha, colour, more_than_8], interpolation=precise())
     return np.rot90(picture, frame.rotation // 90) if frame.rotation % 360 else picture
 
 

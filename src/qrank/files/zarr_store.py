@@ -12,8 +12,8 @@ import numpy as np
 from qrank.errors import FileError, need
 from qrank.files.arrays import own_type, plain
 from qrank.files.guard import pickled
-from qrank.files.keys import choose
-from qrank.files.media import Ask, Loaded
+from qrank.files.loaded import Ask, Loaded
+from qrank.files.which_array import choose
 
 ROOT = "/"  # the name of an array that is the whole store
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from qrank.errors import FileError, InputError
 if TYPE_CHECKING:
     from xarray import DataArray
 
+Side = TypeVar("Side", int, str)
 FRAME_NAMES = ("frame", "page", "time")
 VERTICAL = ("height", "lat", "latitude", "y", "row")
 HORIZONTAL = ("width", "lon", "longitude", "x", "column")
@@ -72,7 +73,7 @@ class Loaded:
     @staticmethod
     def from_xarray(array: DataArray) -> Loaded:
         """Take an xarray ``DataArray`` in memory; ``qrank.files.to_xarray`` gives one back."""
-        from qrank.files.labelled import from_xarray
+        from qrank.files.netcdf import from_xarray
 
         return from_xarray(array)
 
@@ -105,6 +106,15 @@ def plain_axes(ndim: int) -> tuple[str, ...]:
     ('axis0', 'axis1', 'axis2')
     """
     return tuple(f"axis{axis}" for axis in range(ndim))
+
+
+def without_axis(sides: tuple[Side, ...], axis: int | None) -> tuple[Side, ...]:
+    """Leave one entry out of a shape, or of the names of the axes.
+
+    >>> without_axis((4, 5, 3), 2), without_axis((4, 5, 3), None)
+    ((4, 5), (4, 5, 3))
+    """
+    return sides if axis is None else sides[:axis] + sides[axis + 1 :]
 
 
 def take_frames(loaded: Loaded, frames: slice | None) -> Loaded:

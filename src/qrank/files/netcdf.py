@@ -13,8 +13,8 @@ import numpy as np
 
 from qrank.atomic import reserve
 from qrank.errors import FileError, InputError, need
-from qrank.files.keys import choose
-from qrank.files.media import Ask, Loaded, check_frames, find_slice_axes, numeric, restore
+from qrank.files.loaded import Ask, Loaded, check_frames, find_slice_axes, numeric, restore
+from qrank.files.which_array import choose
 
 if TYPE_CHECKING:
     from xarray import DataArray

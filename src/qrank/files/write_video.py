@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from qrank.errors import FileError, need
-from qrank.files.media import Loaded
-from qrank.files.pictures import as_frames, join_alpha, to_eight_bits, to_pixels
-from qrank.files.video import FORMATS, precise
+from qrank.files.loaded import Loaded
+from qrank.files.pixels import as_frames, join_alpha, to_eight_bits, to_pixels
+from qrank.files.read_video import FORMATS, precise
 
 EXACT = (".mkv", ".avi")
 NEAR = (".mp4", ".mov", ".m4v")

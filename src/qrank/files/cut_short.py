@@ -1,4 +1,4 @@
-"""Is a video whole? A decoder plays a file that was cut short to its last byte and says nothing."""
+"""Is a video cut short? A decoder plays such a file to its last byte and says nothing."""
 
 from __future__ import annotations
 
