@@ -8,6 +8,7 @@ import numpy as np
 
 from .errors import InputError, KindError
 from .methods import Method, method_named
+from .patches import Patches
 from .problem import Problem
 from .result import Completion, OnStep, Status
 from .run import solve
@@ -23,6 +24,7 @@ def complete(
     on_step: OnStep | None = None,
     rng: np.random.Generator | int | None = 0,
     holdout: float = 0.0,
+    patch: int = 0,
     **options: Any,
 ) -> Completion:
     """Fill the missing entries of a multi-way array.
@@ -49,6 +51,9 @@ def complete(
     holdout
         Share of the known entries to hide from the method and measure the error on (``Record.holdout``); they come back
         as they were given.
+    patch
+        Side of the squares that slices are cut into; 0: none. For a single picture, whose patches resemble each other: 16
+        is a good choice. The transform, that of the patches, is not returned.
     **options
         Those of the method: ``tol``, ``max_steps``, ``rho``, ``mu0``, ``mu_max``, ``penalty``, ``update_every``, ``r``, …
 
@@ -72,14 +77,20 @@ def complete(
     given = _array(y)
     chosen = _method(method, preset, options)
     problem = Problem.of(given, observed, slice_axes)
-    known = problem.layout.outer(problem.observed)
+    layout = problem.layout
+    known = layout.outer(problem.observed)
+    cut = Patches(layout, patch) if patch != 0 else None
     if known.all():
         x, status, history, transform = problem.fill(problem.y.copy()), Status.COMPLETE, [], None
     else:
         rng = np.random.default_rng(rng)
+        if cut is not None:
+            problem = Problem.of(cut.split(np.ma.getdata(given), 0), cut.split(known, False), cut.slice_axes)
         if holdout:
             problem = problem.hold_out(holdout, rng)
         x, status, history, transform = solve(problem, chosen, on_step, rng)
+        if cut is not None:
+            x, transform = cut.join(x), None  # the transform is that of the patches
     return Completion(
         x=_like(y, x, known),
         status=status,
@@ -87,7 +98,7 @@ def complete(
         method=chosen,
         transform=transform,
         observed=known,
-        slice_axes=problem.layout.slice_axes,
+        slice_axes=layout.slice_axes,
     )
 
 

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from ..errors import need
+from ..result import Record
+from ..transforms.base import Transform
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from ..result import Record
-    from ..transforms.base import Transform
 
 # Colours that Matplotlib draws with, and what the page's style puts in their place.
 INK, FAINT = "#010101", "#020202"
@@ -24,7 +23,7 @@ STYLED = {INK: "var(--ink-2)", FAINT: "var(--line)"} | {c: f"var(--series-{k})" 
 DASHES = ("-", "--", ":", "-.")
 RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 MOST_POINTS = 400
-DEEPEST = 1e-16  # what is smaller, as a share of the largest, is zero but for rounding
+NOTHING = 1e-16  # what is smaller, as a share of the largest, is zero but for rounding
 
 
 class Chart(NamedTuple):
@@ -109,7 +108,7 @@ def _log_scale(ax: Axes) -> None:
         ax.yaxis.set_minor_formatter(lambda y, _: "")
 
 
-def _whole(ax: Axes, which: Literal["x", "both"]) -> None:
+def _integer_ticks(ax: Axes, which: Literal["x", "both"]) -> None:
     ax.locator_params(which, integer=True)
 
 
@@ -118,7 +117,7 @@ def _lines(ax: Axes, x: Any, curves: dict[str, Any], log: bool) -> None:
         y = np.asarray(y, dtype=float)
         y = np.where(np.isfinite(y), y, np.nan)
         if log:
-            y = np.where(y > DEEPEST * np.nanmax(y, initial=0), y, np.nan)
+            y = np.where(y > NOTHING * np.nanmax(y, initial=0), y, np.nan)
         few = len(y) < 8
         ax.plot(
             x,
@@ -157,7 +156,7 @@ def convergence(history: list[Record]) -> list[tuple[Chart, Chart]]:
             _lines(ax, clocks[clock], curves, log)
             ax.set(xlabel=clock)
             if clock == "step":
-                _whole(ax, "x")
+                _integer_ticks(ax, "x")
 
         return Chart(title, note, draw(f"{title.split()[0].lower()}-{clock}", paint))
 
@@ -202,7 +201,7 @@ def ranks(counts: np.ndarray, most: int) -> Chart:
         ax.stairs(shown, edges, fill=True, color=SERIES[0], alpha=0.25)
         ax.stairs(shown, edges, color=SERIES[0])
         ax.set(xlabel="slice of the transformed array", ylabel="rank", ylim=(0, None))
-        _whole(ax, "x")
+        _integer_ticks(ax, "x")
 
     note = f"Q-singular values above 1/1000 of the largest; a slice has at most {most}"
     return Chart("Rank of each slice", note, draw("ranks", paint))
@@ -218,7 +217,7 @@ def picture_of(transform: Transform) -> Chart:
         extent = (0.5, transform.matrix.shape[1] + 0.5, transform.matrix.shape[0] + 0.5, 0.5)
         image = ax.imshow(q, "RdBu_r", vmin=-limit, vmax=limit, aspect="auto", interpolation="nearest", extent=extent)
         ax.grid(False)
-        _whole(ax, "both")
+        _integer_ticks(ax, "both")
         ax.set(xlabel="column of Q", ylabel="place along the third mode")
         ax.figure.colorbar(image, ax=ax).outline.set_visible(False)  # pyright: ignore
 

@@ -13,14 +13,12 @@ from ..errors import FileError, need
 
 def draw(path: Path, truth: np.ndarray, known: np.ndarray, answers: dict[str, np.ndarray]) -> None:
     """Draw what was known, the answers and the truth side by side, two frames of different scenes, with their dB."""
-    need("matplotlib", "report", "the picture")
-    from matplotlib.figure import Figure
-
+    figures = need("matplotlib.figure", "report", "the picture")
     frames = _frames(truth)
     columns: dict[str, Any] = {f"known: {known.mean():.0%}": np.where(known, truth, 0)}
     columns |= {f"{name}: {metrics.psnr(x, truth):.1f} dB": x for name, x in answers.items()}
     columns["truth"] = truth
-    figure = Figure(figsize=(11, 0.35 + 2.05 * len(frames)), layout="constrained")
+    figure = figures.Figure(figsize=(11, 0.35 + 2.05 * len(frames)), layout="constrained")
     grid = figure.subplots(len(frames), len(columns), squeeze=False)
     for line, frame in zip(grid, frames, strict=True):
         for ax, (title, film) in zip(line, columns.items(), strict=True):
