@@ -66,8 +66,7 @@ class TensorImputer:
 
     def fit(self, y: Any, target: Any = None) -> TensorImputer:
         """Complete y and keep the result; ``target`` is ignored, as scikit-learn's pipelines want it."""
-        arguments = self.get_params()
-        self.result_ = complete(y, **arguments)
+        self.result_ = complete(y, **self.get_params())
         self.transform_ = self.result_.transform
         return self
 

@@ -51,24 +51,15 @@ def compare(
         raise FileError(f"{output} is a file: give a folder")
     loaded, axes = options.load(source, slice_axes, frames, grey, resize)
     hide = _pattern(pattern, loaded, rates)
-    names = parse_list(methods, str, "--methods")
+    names, shares = parse_list(methods, str, "--methods"), parse_list(rates or "0.1,0.3,0.5", float, "--rates")
+    settings: dict[str, Any] = {"slice_axes": axes, "seed": seed, "preset": preset, "options": parse_options(option)}
     out = screen(quiet or json)
     out.print(f"{source}: {sizes(loaded.data.shape, loaded.axes)}, {loaded.data.dtype}")
     with Console(stderr=True, quiet=quiet or json).status("starting") as status:
         progress = Progress(out, status)
         try:
             table = run(
-                loaded.data,
-                names,
-                parse_list(rates or "0.1,0.3,0.5", float, "--rates"),
-                draws,
-                pattern=hide,
-                slice_axes=axes,
-                seed=seed,
-                preset=preset,
-                options=parse_options(option),
-                folder=output,
-                on_row=progress.on_row,
+                loaded.data, names, shares, draws, pattern=hide, folder=output, on_row=progress.on_row, **settings
             )
         except KeyboardInterrupt:
             kept = f"{progress.done} finished runs are kept"

@@ -76,19 +76,20 @@ def fill(
     Ctrl-C once finishes the step and writes what there is; a second one aborts.
     """
     configured = method_named(method).configured(preset, **parse_options(option))
-    work_type = None if dtype is None else _float_type(dtype)
     check_place(report, "the report", (".html", ".htm"))
     loaded, axes = options.load(source, slice_axes, frames, grey, resize)
     files.check_output(output, loaded)
-    if work_type is not None and loaded.data.dtype.kind == "f":
-        loaded = dataclasses.replace(loaded, data=loaded.data.astype(work_type))
-    side = _patch_side(loaded, axes, patch, chosen=slice_axes is not None)
+    layout = Layout.of(loaded.data.shape, axes)
+    work_type = _work_type(dtype, loaded.data.dtype)
+    if loaded.data.dtype.kind == "f":
+        loaded = dataclasses.replace(loaded, data=loaded.data.astype(work_type, copy=False))
     rng = np.random.default_rng(seed)
     gone = missing_mask(
         loaded, value=missing_value, mask_file=missing_mask_file, below=missing_below, above=missing_above
     )
     hidden = missing_mask(loaded, drop=drop, rng=rng) & ~gone if drop else np.zeros_like(gone)
-    job = Job(loaded, axes, side, gone, hidden, configured, work_type or _working(loaded.data.dtype), rng, holdout)
+    side = _patch_side(layout, patch, by_default=loaded.kind == "image" and slice_axes is None)
+    job = Job(loaded, layout, gone, hidden, configured, work_type, {"patch": side, "rng": rng, "holdout": holdout})
     _fill(job, source, output, report, quiet or json, json)
 
 
@@ -97,14 +98,12 @@ class Job:
     """What is to be filled, and how."""
 
     loaded: Loaded
-    axes: tuple[int, int]
-    patch: int  # the side of the squares that slices are cut into; 0: none
+    layout: Layout
     gone: np.ndarray  # True where the file lacks an entry
     hidden: np.ndarray  # True where a known entry is left out to try things out
     method: Method
     dtype: np.dtype  # to compute in
-    rng: np.random.Generator
-    holdout: float
+    settings: dict[str, Any]  # patch, rng and holdout of qrank.complete
 
     @cached_property
     def missing(self) -> np.ndarray:
@@ -114,41 +113,31 @@ class Job:
     def facts(self) -> dict[str, Any]:
         """Return what is known before the run, for scripts."""
         return {
-            "shape": list(self.loaded.data.shape),
+            "shape": list(self.layout.shape),
             "axes": list(self.loaded.axes),
-            "slice_axes": list(self.axes),
+            "slice_axes": list(self.layout.slice_axes),
             "dtype": str(self.loaded.data.dtype),
             "missing": int(self.missing.sum()),
             "missing_share": float(self.missing.mean()),
-            "patch": self.patch,
+            "patch": self.settings["patch"],
             "method": str(self.method),
         }
 
     def slices(self) -> str:
         """Return what a slice is, in words."""
-        names, shape = self.loaded.axes, self.loaded.data.shape
-        pair = " x ".join(names[axis] for axis in self.axes)
-        if self.patch:
-            return f"patches of {self.patch} x {self.patch} in {pair} (--patch 0: the whole picture)"
-        layout = Layout.of(shape, self.axes)
-        third = " and ".join(names[axis] for axis in layout.rest) or "none (a single slice)"
-        return f"{pair}; third mode: {third}, length {layout.n3}"
+        names, side = self.loaded.axes, self.settings["patch"]
+        pair = " x ".join(names[axis] for axis in self.layout.slice_axes)
+        if side:
+            return f"patches of {side} x {side} in {pair} (--patch 0: the whole picture)"
+        third = " and ".join(names[axis] for axis in self.layout.rest) or "none (a single slice)"
+        return f"{pair}; third mode: {third}, length {self.layout.n3}"
 
     def run(self, on_step: OnStep) -> Completion:
         """Fill what is missing; the answer has the type that is computed in."""
-        work = self.loaded.data.astype(self.dtype, copy=False)
+        work, axes = self.loaded.data.astype(self.dtype, copy=False), self.layout.slice_axes
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # the status says it
-            return complete(
-                work,
-                ~self.missing,
-                self.method,
-                self.axes,
-                on_step=on_step,
-                rng=self.rng,
-                holdout=self.holdout,
-                patch=self.patch,
-            )
+            return complete(work, ~self.missing, self.method, axes, on_step=on_step, **self.settings)
 
 
 def _fill(job: Job, source: str, output: str, report: Path | None, quiet: bool, json: bool) -> None:
@@ -177,7 +166,7 @@ def _fill(job: Job, source: str, output: str, report: Path | None, quiet: bool, 
         facts["holdout_rmse"] = result.history[-1].holdout
     out.print(f"{result.status} {len(result.history)} steps, {human(result.seconds)}.")
     if job.hidden.any():
-        facts |= quality(result.x, loaded.data, job.hidden, job.gone, job.axes)
+        facts |= quality(result.x, loaded.data, job.hidden, job.gone, job.layout.slice_axes)
         out.print(sentence(facts))
     if report is not None:
         _report(job, result, source, report)
@@ -200,29 +189,19 @@ def native(x: np.ndarray, loaded: Loaded, missing: np.ndarray) -> np.ndarray:
     return np.where(missing, restore(x, data.dtype, loaded.name), data)
 
 
-def _working(dtype: np.dtype) -> np.dtype:
-    """Return the type to compute in: float32 holds 8 and 16-bit integers exactly, at half the memory."""
-    if dtype.kind in "biu":
-        return np.dtype(np.float32 if dtype.itemsize <= 2 else np.float64)
-    return dtype
-
-
-def _float_type(text: str) -> np.dtype:
-    found = parse_dtype(text)
-    if found not in (np.dtype(np.float32), np.dtype(np.float64)):
-        raise InputError(f"--dtype is the type to compute in, float32 or float64, not {text}")
-    return found
-
-
-def _patch_side(loaded: Loaded, axes: tuple[int, int], asked: int | None, chosen: bool) -> int:
-    """Return the side of the patches; by default only a single picture is cut, if nobody chose its slices."""
-    layout = Layout.of(loaded.data.shape, axes)
+def _work_type(asked: str | None, dtype: np.dtype) -> np.dtype:
+    """Return the type to compute in; by default float32 for 8 and 16-bit integers, which it holds at half the memory."""
     if asked is None:
-        return (
-            PICTURE_PATCH
-            if loaded.kind == "image" and not chosen and min(layout.slice_shape) >= 2 * PICTURE_PATCH
-            else 0
-        )
+        return np.dtype(np.float32 if dtype.itemsize <= 2 else np.float64) if dtype.kind in "biu" else dtype
+    if parse_dtype(asked) not in (np.dtype(np.float32), np.dtype(np.float64)):
+        raise InputError(f"--dtype is the type to compute in, float32 or float64, not {asked}")
+    return parse_dtype(asked)
+
+
+def _patch_side(layout: Layout, asked: int | None, by_default: bool) -> int:
+    """Return the side of the patches, 0 for none; by default slices are cut that have room for a few."""
+    if asked is None:
+        return PICTURE_PATCH if by_default and min(layout.slice_shape) >= 2 * PICTURE_PATCH else 0
     return Patches(layout, asked).side if asked else 0  # refused before anything is said or run
 
 

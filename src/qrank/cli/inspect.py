@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from ..errors import FileError
 from ..files.missing import missing_mask
+from ..report.sheet import save
 from ..study.inspect import Inspection
 from ..study.inspect import inspect as look
 from . import options
@@ -43,7 +43,7 @@ def inspect(
     with Console(stderr=True, quiet=json).status("looking"):
         found = look(loaded.data, ~missing, axes)
     if plot is not None:
-        _draw(found, plot)
+        save(found.plot().figure, plot, "the plot", 150)
     if json:
         typer.echo(json_text.dumps(_facts(found)))
         return
@@ -56,14 +56,6 @@ def inspect(
         out.print(line)
     if plot is not None:
         out.print(f"wrote {plot}")
-
-
-def _draw(found: Inspection, path: Path) -> None:
-    figure: Any = found.plot().figure
-    try:
-        figure.savefig(path, dpi=150)
-    except OSError as error:
-        raise FileError(f"the plot {path} cannot be written: {error.strerror}") from error
 
 
 def _facts(found: Inspection) -> dict[str, Any]:

@@ -21,7 +21,7 @@ Frames = Annotated[str | None, Option(help="Take a part of the frames, as A:B.")
 Resize = Annotated[str | None, Option(help="HEIGHTxWIDTH or a factor such as 0.5, for pictures and videos.")]
 Grey = Annotated[bool, Option("--grey", help="Mix the colours first.")]
 Preset = Annotated[str | None, Option(help="default, or paper: the paper's parameters.")]
-Seed = Annotated[int, Option(help="For the masks and whatever is random.")]
+Seed = Annotated[int, Option(help="For whatever is random.")]
 Quiet = Annotated[bool, Option("--quiet", "-q", help="Say nothing but errors.")]
 Json = Annotated[bool, Option("--json", help="Print one JSON object, for scripts.")]
 

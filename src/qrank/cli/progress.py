@@ -6,6 +6,7 @@ import math
 import os
 import signal
 from collections import deque
+from contextlib import suppress
 from types import FrameType
 from typing import Any
 
@@ -31,10 +32,8 @@ class Stopper:
         self._before: Any = None
 
     def __enter__(self) -> Stopper:
-        try:
+        with suppress(ValueError):  # not in the main thread: Ctrl-C is somebody else's
             self._before = signal.signal(signal.SIGINT, self._on_signal)
-        except ValueError:  # not in the main thread: Ctrl-C is somebody else's
-            self._before = None
         return self
 
     def __exit__(self, *error: object) -> None:

@@ -24,6 +24,21 @@ DASHES = ("-", "--", ":", "-.")
 RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 MOST_POINTS = 400
 NOTHING = 1e-16  # what is smaller, as a share of the largest, is zero but for rounding
+METADATA = dict.fromkeys(("Date", "Creator", "Format", "Type"))  # None: the page is the same each time it is made
+STYLE = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "qrank",
+    "font.size": 10,
+    "axes.edgecolor": FAINT,
+    **dict.fromkeys(("axes.labelcolor", "text.color", "xtick.color", "ytick.color"), INK),
+    **dict.fromkeys(("axes.spines.top", "axes.spines.right", "legend.frameon"), False),
+    **dict.fromkeys(("axes.grid", "axes.axisbelow", "path.simplify"), True),
+    "grid.color": FAINT,
+    "grid.linewidth": 0.7,
+    **dict.fromkeys(("xtick.major.size", "ytick.major.size", "ytick.minor.size"), 0),
+    "lines.linewidth": 1.6,
+    "legend.handlelength": 1.8,
+}
 
 
 class Chart(NamedTuple):
@@ -38,11 +53,11 @@ def draw(name: str, paint: Callable[[Axes], Any], size: tuple[float, float] = (4
     """Return as SVG what ``paint`` draws on axes; ``name`` sets its ids apart from those of other charts."""
     matplotlib = need("matplotlib", "report", "a report")
     figures = need("matplotlib.figure", "report", "a report")
-    with matplotlib.rc_context(_style()):
+    with matplotlib.rc_context(STYLE):
         figure = figures.Figure(figsize=size, layout="constrained")
         paint(figure.add_subplot())
         stream = io.StringIO()
-        figure.savefig(stream, format="svg", transparent=True, metadata=dict.fromkeys(_METADATA))
+        figure.savefig(stream, format="svg", transparent=True, metadata=METADATA)
     svg = stream.getvalue()
     svg = svg[svg.index("<svg") :]
     for sentinel, style in STYLED.items():
@@ -51,35 +66,6 @@ def draw(name: str, paint: Callable[[Axes], Any], size: tuple[float, float] = (4
     return re.sub(
         r'<svg ([^>]*?)width="[^"]*" height="[^"]*"|<svg height="[^"]*" width="[^"]*"', r"<svg \1", svg, count=1
     )
-
-
-_METADATA = ("Date", "Creator", "Format", "Type")
-
-
-def _style() -> dict[str, Any]:
-    return {
-        "svg.fonttype": "none",
-        "svg.hashsalt": "qrank",
-        "font.size": 10,
-        "axes.edgecolor": FAINT,
-        "axes.labelcolor": INK,
-        "text.color": INK,
-        "xtick.color": INK,
-        "ytick.color": INK,
-        "axes.spines.top": False,
-        "axes.spines.right": False,
-        "axes.grid": True,
-        "axes.axisbelow": True,
-        "grid.color": FAINT,
-        "grid.linewidth": 0.7,
-        "xtick.major.size": 0,
-        "ytick.major.size": 0,
-        "ytick.minor.size": 0,
-        "lines.linewidth": 1.6,
-        "legend.frameon": False,
-        "legend.handlelength": 1.8,
-        "path.simplify": True,
-    }
 
 
 def thin(values: np.ndarray, most: int = MOST_POINTS) -> np.ndarray:
@@ -118,16 +104,8 @@ def _lines(ax: Axes, x: Any, curves: dict[str, Any], log: bool) -> None:
         y = np.where(np.isfinite(y), y, np.nan)
         if log:
             y = np.where(y > NOTHING * np.nanmax(y, initial=0), y, np.nan)
-        few = len(y) < 8
-        ax.plot(
-            x,
-            y,
-            color=SERIES[k % len(SERIES)],
-            ls=DASHES[k % len(DASHES)],
-            marker="o" if few else "",
-            ms=3,
-            label=label,
-        )
+        marker = "o" if len(y) < 8 else ""
+        ax.plot(x, y, color=SERIES[k % len(SERIES)], ls=DASHES[k % len(DASHES)], marker=marker, ms=3, label=label)
     values = np.concatenate([np.asarray(y, dtype=float) for y in curves.values()])
     if log and np.any(values[np.isfinite(values)] > 0):
         _log_scale(ax)
@@ -142,7 +120,7 @@ def convergence(history: list[Record]) -> list[tuple[Chart, Chart]]:
         (
             "Residuals",
             "how far the answer is from the known entries, and how far it still moves",
-            {"primal residual": [r.primal for r in history], "change": [r.change for r in history]},
+            _residuals(history),
             True,
         ),
     ]
@@ -163,12 +141,15 @@ def convergence(history: list[Record]) -> list[tuple[Chart, Chart]]:
     return [(chart(*kind, "step"), chart(*kind, "seconds")) for kind in kinds]
 
 
+def _residuals(history: list[Record]) -> dict[str, list[Any]]:
+    return {"primal residual": [r.primal for r in history], "change": [r.change for r in history]}
+
+
 def small_convergence(history: list[Record]) -> str:
     """Return one small chart of the residuals, for a notebook."""
 
     def paint(ax: Axes) -> None:
-        steps = [r.step for r in history]
-        _lines(ax, steps, {"primal residual": [r.primal for r in history], "change": [r.change for r in history]}, True)
+        _lines(ax, [r.step for r in history], _residuals(history), True)
         ax.set(xlabel="step")
 
     return draw("small", paint, (3.4, 1.9))

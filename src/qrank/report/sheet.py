@@ -26,10 +26,15 @@ def draw(path: Path, truth: np.ndarray, known: np.ndarray, answers: dict[str, np
             ax.set_axis_off()
             if frame == frames[0]:
                 ax.set_title(title)
+    save(figure, path, "the picture", 100)
+
+
+def save(figure: Any, path: Path, what: str, dpi: int) -> None:
+    """Write a Matplotlib figure, or say in a sentence why it cannot be."""
     try:
-        figure.savefig(path, dpi=100)
+        figure.savefig(path, dpi=dpi)
     except OSError as error:
-        raise FileError(f"the picture {path} cannot be written: {error.strerror}") from error
+        raise FileError(f"{what} {path} cannot be written: {error.strerror}") from error
 
 
 def _frames(truth: np.ndarray) -> tuple[int, int]:
