@@ -1,4 +1,4 @@
-"""Films side by side as one picture."""
+"""Films side by side as one picture; and how a figure is written to a file."""
 
 from __future__ import annotations
 
