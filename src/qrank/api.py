@@ -11,6 +11,7 @@ from . import kernels
 from .errors import ConvergenceWarning, InputError, KindError
 from .fit import Exact
 from .methods import Method, method_named
+from .patches import Patches
 from .problem import Problem
 from .result import Completion, OnStep, Status
 from .run import Run
@@ -26,6 +27,7 @@ def complete(
     on_step: OnStep | None = None,
     rng: np.random.Generator | int | None = 0,
     holdout: float = 0.0,
+    patch: int = 0,
     **options: Any,
 ) -> Completion:
     """Fill the missing entries of a multi-way array.
@@ -52,6 +54,9 @@ def complete(
     holdout
         Share of the known entries to hide from the method and measure the error on (``Record.holdout``); they come back
         as they were given.
+    patch
+        Side of the squares that slices are cut into; 0: none. For a single picture, whose patches resemble each other: 16
+        is a good choice. The transform, that of the patches, is not returned.
     **options
         Those of the method: ``tol``, ``max_steps``, ``rho``, ``mu0``, ``mu_max``, ``penalty``, ``update_every``, ``r``, …
 
@@ -74,11 +79,14 @@ def complete(
     """
     chosen = _method(method, preset, options)
     kind, problem = kernels.of(y), Problem.of(y, observed, slice_axes)
-    known = problem.layout.outer(problem.observed)
+    layout, known = problem.layout, problem.layout.outer(problem.observed)
+    cut = Patches(layout, patch) if patch != 0 else None
     if known.all() and isinstance(chosen.fit, Exact):
-        x, status, history, transform = problem.y.copy(), Status.COMPLETE, [], None
+        x, status, history, transform = problem.unscaled(problem.y.copy()), Status.COMPLETE, [], None
     else:
         rng = np.random.default_rng(rng)
+        if cut is not None:
+            problem = Problem.of(cut.split(kind.values(y), 0), cut.split(known, False), cut.slice_axes)
         run = Run(problem.hold_out(holdout, rng) if holdout else problem, chosen, rng)
         history = []
         for _, record in run:
@@ -90,8 +98,11 @@ def complete(
             warnings.warn(str(status), ConvergenceWarning, stacklevel=2)
         x, transform = run.answer(), run.learned()
         del run  # its other arrays are not needed while the answer may have to be copied into other axes
-    x = chosen.fit.restore(kind.typed(problem.unscaled(x), y), y, known)
-    return Completion(kind.like(x, y), status, history, chosen, transform, known, problem.layout.slice_axes)
+        x = problem.unscaled(x)
+        if cut is not None:
+            x, transform = cut.join(x), None  # the transform is that of the patches
+    x = chosen.fit.restore(kind.typed(x, y), y, known)
+    return Completion(kind.like(x, y), status, history, chosen, transform, known, layout.slice_axes)
 
 
 def _method(method: str | Method, preset: str | None, options: dict[str, Any]) -> Method:

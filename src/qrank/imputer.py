@@ -27,7 +27,7 @@ class TensorImputer:
     12.0
     """
 
-    _defaults = {"method": "vmtqn", "slice_axes": (0, 1), "preset": None, "rng": 0, "holdout": 0.0}  # noqa: RUF012
+    _defaults = {"method": "vmtqn", "slice_axes": (0, 1), "preset": None, "rng": 0, "holdout": 0.0, "patch": 0}  # noqa: RUF012
 
     def __init__(
         self,
@@ -36,6 +36,7 @@ class TensorImputer:
         preset: str | None = None,
         rng: Any = 0,
         holdout: float = 0.0,
+        patch: int = 0,
         **options: Any,
     ) -> None:
         self.method = method
@@ -43,6 +44,7 @@ class TensorImputer:
         self.preset = preset
         self.rng = rng
         self.holdout = holdout
+        self.patch = patch
         self._options = options
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -64,8 +66,7 @@ class TensorImputer:
 
     def fit(self, y: Any, target: Any = None) -> TensorImputer:
         """Complete y and keep the result; ``target`` is ignored, as scikit-learn's pipelines want it."""
-        arguments = self.get_params()
-        self.result_ = complete(y, **arguments)
+        self.result_ = complete(y, **self.get_params())
         self.transform_ = self.result_.transform
         return self
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from qrank.priors.learn import Keep, ManifoldDescent, MaximalVariance, spin
 
 import qrank
 from conftest import low_rank
@@ -14,7 +15,6 @@ from qrank.kernels.spectral import shrink
 from qrank.kernels.threads import Workspace
 from qrank.methods import METHODS
 from qrank.penalties import Nuclear, PShrinkage
-from qrank.priors.learn import Keep, ManifoldDescent, MaximalVariance, spin
 from qrank.problem import Problem
 from qrank.transforms import Matrix
 

@@ -51,6 +51,5 @@ def _frame(
     pass
 
 
-_frame.__doc__ = HELP
 for command in (fill, compare, inspect, reproduce, methods, demo):
     app.command(epilog=EPILOG if command in (fill, compare) else None)(command)

@@ -8,13 +8,15 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.status import Status
 
-from .. import files
 from ..errors import FileError, InputError
+from ..files import Loaded
 from ..files.missing import missing_mask
 from ..study.compare import compare as run
 from ..text import duration
-from .words import ABORTED, guarded, leave, parse_list, parse_options, parse_slice_axes, sizes
+from . import options
+from .words import ABORTED, guarded, leave, parse_list, parse_options, screen, sizes
 
 Opt = typer.Option
 
@@ -27,17 +29,17 @@ def compare(
     methods: Annotated[str, Opt(help="Names from 'qrank methods'.")] = "vmtqn,tnn,slicewise",
     draws: Annotated[int, Opt(help="Masks drawn for each rate.")] = 2,
     pattern: Annotated[str, Opt(help="random, fibres, frames, blocks, or mask:FILE (not zero = hidden).")] = "random",
-    slice_axes: Annotated[str | None, Opt(help="The two axes of a slice, by number or name.")] = None,
-    frames: Annotated[str | None, Opt(help="Take a part of the frames, as A:B.")] = None,
-    resize: Annotated[str | None, Opt(help="HEIGHTxWIDTH or a factor such as 0.5.")] = None,
-    grey: Annotated[bool, Opt("--grey", help="Mix the colours first.")] = False,
+    slice_axes: options.SliceAxes = None,
+    frames: options.Frames = None,
+    resize: options.Resize = None,
+    grey: options.Grey = False,
     option: Annotated[
         list[str] | None, Opt("--option", help="name=value for all methods that have it, tnn.name=value for one.")
     ] = None,
-    preset: Annotated[str | None, Opt(help="default, or paper: the paper's parameters.")] = None,
-    seed: Annotated[int, Opt(help="For the masks and whatever is random.")] = 0,
-    quiet: Annotated[bool, Opt("--quiet", "-q", help="Say nothing but errors.")] = False,
-    json: Annotated[bool, Opt("--json", help="Print the rows as JSON, for scripts.")] = False,
+    preset: options.Preset = None,
+    seed: options.Seed = 0,
+    quiet: options.Quiet = False,
+    json: options.Json = False,
 ) -> None:
     """Hide entries of complete data, run methods on what is left, and write what came out.
 
@@ -46,52 +48,48 @@ def compare(
 
     Example: qrank compare clip.avi --grey --resize 0.5 --rates 0.2,0.5 --methods vmtqn,tnn --draws 1 -o compared
     """
-    out = Console(quiet=quiet or json, highlight=False, soft_wrap=True)
-    line = Console(stderr=True, quiet=quiet or json)
     if output.exists() and not output.is_dir():
         raise FileError(f"{output} is a file: give a folder")
-    loaded = files.read(source, frames=frames, grey=grey, resize=resize)
-    axes = parse_slice_axes(slice_axes, loaded.axes, loaded.slice_axes)
-    hide: Any = pattern
-    if pattern.startswith("mask:"):
-        if rates is not None:
-            raise InputError("with a mask the share of what is seen is that of the mask: leave --rates out")
-        hide = ~missing_mask(loaded, mask_file=pattern.removeprefix("mask:"))
-    names = parse_list(methods, str, "--methods")
-    out.print(f"{source}: {sizes(loaded.data.shape, loaded.axes)}, {loaded.data.dtype}", markup=False)
-    done = 0
-    with line.status("starting") as status:
-
-        def on_row(row: dict[str, Any], count: int, total: int) -> None:
-            nonlocal done
-            done = count
-            out.print(
-                f"{count}/{total} {row['method']} at {row['rate']:g}, draw {row['draw']}:"
-                f" PSNR {row['psnr']:.2f} dB, {duration(row['seconds'])}",
-                markup=False,
-            )
-            status.update(f"{count} of {total} runs are finished")
-
+    loaded, axes = options.load(source, slice_axes, frames, grey, resize)
+    hide = _pattern(pattern, loaded, rates)
+    names, shares = parse_list(methods, str, "--methods"), parse_list(rates or "0.1,0.3,0.5", float, "--rates")
+    settings: dict[str, Any] = {"slice_axes": axes, "seed": seed, "preset": preset, "options": parse_options(option)}
+    out = screen(quiet or json)
+    out.print(f"{source}: {sizes(loaded.data.shape, loaded.axes)}, {loaded.data.dtype}")
+    with Console(stderr=True, quiet=quiet or json).status("starting") as status:
+        progress = Progress(out, status)
         try:
             table = run(
-                loaded.data,
-                names,
-                parse_list(rates or "0.1,0.3,0.5", float, "--rates"),
-                draws,
-                pattern=hide,
-                slice_axes=axes,
-                seed=seed,
-                preset=preset,
-                options=parse_options(option),
-                folder=output,
-                on_row=on_row,
+                loaded.data, names, shares, draws, pattern=hide, folder=output, on_row=progress.on_row, **settings
             )
         except KeyboardInterrupt:
-            raise leave(
-                f"stopped; {done} finished runs are kept: the same command goes on from there", ABORTED
-            ) from None
+            kept = f"{progress.done} finished runs are kept"
+            raise leave(f"stopped; {kept}: the same command goes on from there", ABORTED) from None
     paths = table.save(output, title=f"Methods compared on {Path(source).name}")
     if json:
         typer.echo(json_text.dumps({"rows": table.rows, "files": [str(path) for path in paths]}))
-    out.print(table.to_markdown(), markup=False)
-    out.print(f"wrote {paths[-1]} and the tables and curves beside it", markup=False)
+    out.print(table.to_markdown())
+    out.print(f"wrote {paths[-1]} and the tables and curves beside it")
+
+
+def _pattern(text: str, loaded: Loaded, rates: str | None) -> Any:
+    """Return which entries are seen: a pattern's name as it is, a mask file as an array."""
+    if not text.startswith("mask:"):
+        return text
+    if rates is not None:
+        raise InputError("with a mask the share of what is seen is that of the mask: leave --rates out")
+    return ~missing_mask(loaded, mask_file=text.removeprefix("mask:"))
+
+
+class Progress:
+    """Says what came out of every run, and counts them."""
+
+    def __init__(self, out: Console, status: Status) -> None:
+        self.out, self.status, self.done = out, status, 0
+
+    def on_row(self, row: dict[str, Any], count: int, total: int) -> None:
+        """Take a finished run in."""
+        self.done = count
+        where = f"{row['method']} at {row['rate']:g}, draw {row['draw']}"
+        self.out.print(f"{count}/{total} {where}: PSNR {row['psnr']:.2f} dB, {duration(row['seconds'])}")
+        self.status.update(f"{count} of {total} runs are finished")

@@ -8,14 +8,16 @@ from typing import Annotated
 
 import numpy as np
 import typer
-from rich.console import Console
 
 from .. import data, metrics
 from ..api import complete
 from ..methods import METHODS
+from ..report import write_report
+from ..report.sheet import draw
 from ..result import Completion
+from . import options
 from .progress import Line, Stopper
-from .words import check_place, guarded
+from .words import check_place, guarded, screen
 
 RATE = 0.25  # share of the entries that the methods see
 RIVAL, OURS = "tnn", "vmtqn"
@@ -26,7 +28,7 @@ def demo(
     report: Annotated[Path, typer.Option(help="The page to write.")] = Path("qrank-demo.html"),
     picture: Annotated[Path, typer.Option(help="The picture to write.")] = Path("qrank-demo.png"),
     seed: Annotated[int, typer.Option(help="For what is hidden.")] = 0,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")] = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Fill a clip of which three quarters are missing, with a fixed and with a learned transform.
 
@@ -39,7 +41,7 @@ def demo(
     """
     check_place(report, "the report", (".html", ".htm"))
     check_place(picture, "the picture", (".png", ".svg", ".pdf"))
-    out = Console(quiet=quiet, highlight=False, soft_wrap=True)
+    out = screen(quiet)
     truth = data.clip().astype(np.float32)
     known = data.observed(truth.shape, RATE, "random", (1, 2), seed)
     out.print(
@@ -54,14 +56,9 @@ def demo(
             if stopper.asked:
                 raise KeyboardInterrupt
             score = metrics.psnr(results[name].x, truth)
-            out.print(
-                f"  {name:<6} {score:.2f} dB  ({results[name].seconds:.1f} s)  {METHODS[name].about}", markup=False
-            )
+            out.print(f"  {name:<6} {score:.2f} dB  ({results[name].seconds:.1f} s)  {METHODS[name].about}")
     gain = metrics.psnr(results[OURS].x, truth) - metrics.psnr(results[RIVAL].x, truth)
     out.print(f"the learned transform gains {gain:.2f} dB; {time.perf_counter() - start:.0f} s in all")
-    from ..report import write_report
-    from ..report.sheet import draw
-
     draw(picture, truth, known, {name: result.x for name, result in results.items()})
     write_report(
         results[OURS],
@@ -73,4 +70,4 @@ def demo(
         value_range=(0, 1),
         meta={f"PSNR of {name}": f"{metrics.psnr(x.x, truth):.2f} dB" for name, x in results.items()},
     )
-    out.print(f"picture: {picture}\nreport: {report}", markup=False)
+    out.print(f"picture: {picture}\nreport: {report}")

@@ -1,4 +1,4 @@
-"""``qrank fill``: from a file with holes to a whole file."""
+"""``qrank fill``: from a file with holes to one without."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import json as json_text
 import shlex
 import sys
 import warnings
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,19 +19,23 @@ from rich.console import Console
 from .. import files
 from ..api import complete
 from ..errors import ConvergenceWarning, InputError
+from ..files import Loaded
 from ..files.loaded import restore
 from ..files.missing import missing_mask
 from ..files.options import parse_dtype
-from ..methods import method_named
-from ..result import Completion, Status
+from ..methods import Method, method_named
+from ..patches import Patches
+from ..report import write_report
+from ..result import Completion, OnStep, Status
+from ..tensor import Layout
 from ..text import duration
-from .patches import SIZE, Patches
+from . import options
 from .progress import Line, Stopper
 from .quality import quality, sentence
-from .words import FAILED, STOPPED, check_place, guarded, leave, parse_options, parse_slice_axes, sizes
+from .words import FAILED, STOPPED, check_place, guarded, leave, parse_options, screen, sizes
 
 Opt = typer.Option
-Loaded = files.Loaded
+PICTURE_PATCH = 16  # the side that was best for photographs: see qrank.patches
 
 
 @guarded
@@ -39,29 +45,27 @@ def fill(
         typer.Argument(metavar="INPUT", help="A video, picture, folder of pictures, array file, or file.h5::dataset."),
     ],
     output: Annotated[str, Opt("--output", "-o", help="What to write; its suffix says in which format.")],
-    missing_value: Annotated[float | None, Opt(help="Entries of this value are missing.")] = None,
-    missing_mask_file: Annotated[
-        Path | None, Opt("--missing-mask", "--mask", help="Picture, array or video; not zero = missing.")
-    ] = None,
+    missing_value: options.MissingValue = None,
+    missing_mask_file: options.MissingMask = None,
     drop: Annotated[float | None, Opt(help="Remove this share at random first, to try things out.")] = None,
-    missing_below: Annotated[float | None, Opt(help="Entries below this are missing (dead pixels).")] = None,
-    missing_above: Annotated[float | None, Opt(help="Entries above this are missing (saturated pixels).")] = None,
-    slice_axes: Annotated[str | None, Opt(help="The two axes of a slice, by number or name: 1,2 or lat,lon.")] = None,
+    missing_below: options.MissingBelow = None,
+    missing_above: options.MissingAbove = None,
+    slice_axes: options.SliceAxes = None,
     patch: Annotated[
         int | None, Opt(help="Side of the squares a picture is cut into; 0: none. [default: 16 for a single picture]")
     ] = None,
-    frames: Annotated[str | None, Opt(help="Take a part of the frames, as A:B.")] = None,
-    resize: Annotated[str | None, Opt(help="HEIGHTxWIDTH or a factor such as 0.5, for pictures and videos.")] = None,
-    grey: Annotated[bool, Opt("--grey", help="Mix the colours first.")] = False,
+    frames: options.Frames = None,
+    resize: options.Resize = None,
+    grey: options.Grey = False,
     dtype: Annotated[str | None, Opt(help="Type to compute in: float32 (8 and 16-bit data) or float64.")] = None,
     method: Annotated[str, Opt(help="See 'qrank methods'.")] = "vmtqn",
     option: Annotated[list[str] | None, Opt("--option", help="An option of the method, name=value; repeat.")] = None,
-    preset: Annotated[str | None, Opt(help="default, or paper: the paper's parameters.")] = None,
+    preset: options.Preset = None,
     holdout: Annotated[float, Opt(help="Share of known entries to measure the error on while it runs.")] = 0.01,
-    seed: Annotated[int, Opt(help="For whatever is random.")] = 0,
+    seed: options.Seed = 0,
     report: Annotated[Path | None, Opt(help="Write a page to look at, as one .html file.")] = None,
-    quiet: Annotated[bool, Opt("--quiet", "-q", help="Say nothing but errors.")] = False,
-    json: Annotated[bool, Opt("--json", help="Print one JSON object, for scripts.")] = False,
+    quiet: options.Quiet = False,
+    json: options.Json = False,
 ) -> None:
     """Fill the missing entries of a file and write a file like it.
 
@@ -72,70 +76,103 @@ def fill(
 
     Ctrl-C once finishes the step and writes what there is; a second one aborts.
     """
-    out = Console(quiet=quiet or json, highlight=False, soft_wrap=True)
-    options = parse_options(option)
-    configured = method_named(method).configured(preset, **options)
-    work_type = None if dtype is None else _float_type(dtype)
+    configured = method_named(method).configured(preset, **parse_options(option))
     check_place(report, "the report", (".html", ".htm"))
-    loaded = files.read(source, frames=frames, grey=grey, resize=resize)
+    loaded, axes = options.load(source, slice_axes, frames, grey, resize)
     files.check_output(output, loaded)
-    if work_type is not None and loaded.data.dtype.kind == "f":
-        loaded = dataclasses.replace(loaded, data=loaded.data.astype(work_type))
-    axes = parse_slice_axes(slice_axes, loaded.axes, loaded.slice_axes)
-    cut = _patches(loaded, axes, patch, slice_axes is not None)
+    layout = Layout.of(loaded.data.shape, axes)
+    work_type = _work_type(dtype, loaded.data.dtype)
+    if loaded.data.dtype.kind == "f":
+        loaded = dataclasses.replace(loaded, data=loaded.data.astype(work_type, copy=False))
     rng = np.random.default_rng(seed)
     gone = missing_mask(
         loaded, value=missing_value, mask_file=missing_mask_file, below=missing_below, above=missing_above
     )
     hidden = missing_mask(loaded, drop=drop, rng=rng) & ~gone if drop else np.zeros_like(gone)
-    missing = gone | hidden
-    told: dict[str, Any] = {
-        "input": source,
-        "output": output,
-        "shape": list(loaded.data.shape),
-        "axes": list(loaded.axes),
-        "slice_axes": list(axes),
-        "dtype": str(loaded.data.dtype),
-        "missing": int(missing.sum()),
-        "missing_share": float(missing.mean()),
-        "patch": cut.size if cut else 0,
-        "method": str(configured),
-    }
-    out.print(f"{source}: {loaded.kind}, {sizes(loaded.data.shape, loaded.axes)}, {loaded.data.dtype}", markup=False)
-    out.print(f"slices: {_slices(loaded, axes, cut)}", markup=False)
+    side = _patch_side(layout, patch, by_default=loaded.kind == "image" and slice_axes is None)
+    job = Job(loaded, layout, gone, hidden, configured, work_type, {"patch": side, "rng": rng, "holdout": holdout})
+    _fill(job, source, output, report, quiet or json, json)
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """What is to be filled, and how."""
+
+    loaded: Loaded
+    layout: Layout
+    gone: np.ndarray  # True where the file lacks an entry
+    hidden: np.ndarray  # True where a known entry is left out to try things out
+    method: Method
+    dtype: np.dtype  # to compute in
+    settings: dict[str, Any]  # patch, rng and holdout of qrank.complete
+
+    @cached_property
+    def missing(self) -> np.ndarray:
+        """True where an entry is to be filled."""
+        return self.gone | self.hidden
+
+    def facts(self) -> dict[str, Any]:
+        """Return what is known before the run, for scripts."""
+        return {
+            "shape": list(self.layout.shape),
+            "axes": list(self.loaded.axes),
+            "slice_axes": list(self.layout.slice_axes),
+            "dtype": str(self.loaded.data.dtype),
+            "missing": int(self.missing.sum()),
+            "missing_share": float(self.missing.mean()),
+            "patch": self.settings["patch"],
+            "method": str(self.method),
+        }
+
+    def slices(self) -> str:
+        """Return what a slice is, in words."""
+        names, side = self.loaded.axes, self.settings["patch"]
+        pair = " x ".join(names[axis] for axis in self.layout.slice_axes)
+        if side:
+            return f"patches of {side} x {side} in {pair} (--patch 0: the whole picture)"
+        third = " and ".join(names[axis] for axis in self.layout.rest) or "none (a single slice)"
+        return f"{pair}; third mode: {third}, length {self.layout.n3}"
+
+    def run(self, on_step: OnStep) -> Completion:
+        """Fill what is missing; the answer has the type that is computed in."""
+        work, axes = self.loaded.data.astype(self.dtype, copy=False), self.layout.slice_axes
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # the status says it
+            return complete(work, ~self.missing, self.method, axes, on_step=on_step, **self.settings)
+
+
+def _fill(job: Job, source: str, output: str, report: Path | None, quiet: bool, json: bool) -> None:
+    """Run the job, write what came out, and say so."""
+    out, loaded, missing = screen(quiet), job.loaded, job.missing
+    facts = {"input": source, "output": output} | job.facts()
+    out.print(f"{source}: {loaded.kind}, {sizes(loaded.data.shape, loaded.axes)}, {loaded.data.dtype}")
+    out.print(f"slices: {job.slices()}")
     if not missing.any():
         out.print("nothing is missing: the data are written unchanged")
         notes = files.write(output, loaded.data, like=loaded)
-        _end(told | {"status": Status.COMPLETE.value, "notes": notes}, out, json)
+        _end(facts | {"status": Status.COMPLETE.value, "notes": notes}, out, json)
         return
-    out.print(f"missing: {missing.sum()} of {missing.size} entries ({missing.mean():.1%}); filling with {method}")
-    truth = loaded.data if hidden.any() else None
+    out.print(
+        f"missing: {missing.sum()} of {missing.size} entries ({missing.mean():.1%}); filling with {job.method.name}"
+    )
     with Stopper() as stopper:
-        with Line(configured, stopper, quiet=quiet or json) as line, warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # the status says it
-            work = loaded.data.astype(work_type or _working(loaded.data.dtype), copy=False)
-            known, pair = ~missing, axes
-            if cut is not None:
-                work, known, pair = cut.split(work, 0), cut.split(known, False), cut.slice_axes
-            result = complete(work, known, configured, pair, on_step=line.on_step, rng=rng, holdout=holdout)
-            if cut is not None:  # the transform is that of the patches
-                result = dataclasses.replace(
-                    result, x=cut.join(result.x), observed=~missing, slice_axes=axes, transform=None
-                )
-        told |= {"status": str(result.status), "steps": len(result.history), "seconds": result.seconds}
+        with Line(job.method, stopper, quiet=quiet) as line:
+            result = job.run(line.on_step)
         if result.status is Status.DIVERGED:
             raise leave(f"{result.status} Nothing was written.", FAILED)
-        x = native(result.x, loaded, missing)
-        told["notes"] = files.write(output, x, like=loaded)
+        result = dataclasses.replace(result, x=native(result.x, loaded, missing))
+        facts |= {"status": str(result.status), "steps": len(result.history), "seconds": result.seconds}
+        facts["notes"] = files.write(output, result.x, like=loaded)
     if result.history and result.history[-1].holdout is not None:
-        told["holdout_rmse"] = result.history[-1].holdout
-    out.print(f"{result.status} {len(result.history)} steps, {duration(result.seconds)}.", markup=False)
-    if truth is not None:
-        told |= quality(x, truth, hidden, gone, axes)
-        out.print(sentence(told))
+        facts["holdout_rmse"] = result.history[-1].holdout
+    out.print(f"{result.status} {len(result.history)} steps, {duration(result.seconds)}.")
+    if job.hidden.any():
+        facts |= quality(result.x, loaded.data, job.hidden, job.gone, job.layout.slice_axes)
+        out.print(sentence(facts))
     if report is not None:
-        _report(dataclasses.replace(result, x=x), report, loaded, truth, gone, told)
-    _end(told, out, json)
+        _report(job, result, source, report)
+        facts["report"] = str(report)
+    _end(facts, out, json)
     if result.status is Status.INTERRUPTED:
         raise leave(f"stopped by Ctrl-C after {len(result.history)} steps; what there is was written", STOPPED)
 
@@ -153,65 +190,43 @@ def native(x: np.ndarray, loaded: Loaded, missing: np.ndarray) -> np.ndarray:
     return np.where(missing, restore(x, data.dtype, loaded.name), data)
 
 
-def _working(dtype: np.dtype) -> np.dtype:
-    """Return the type to compute in: float32 holds 8 and 16-bit integers exactly, at half the memory."""
-    if dtype.kind in "biu":
-        return np.dtype(np.float32 if dtype.itemsize <= 2 else np.float64)
-    return dtype
+def _work_type(asked: str | None, dtype: np.dtype) -> np.dtype:
+    """Return the type to compute in; by default float32 for 8 and 16-bit integers, which it holds at half the memory."""
+    if asked is None:
+        return np.dtype(np.float32 if dtype.itemsize <= 2 else np.float64) if dtype.kind in "biu" else dtype
+    if parse_dtype(asked) not in (np.dtype(np.float32), np.dtype(np.float64)):
+        raise InputError(f"--dtype is the type to compute in, float32 or float64, not {asked}")
+    return parse_dtype(asked)
 
 
-def _float_type(text: str) -> np.dtype:
-    found = parse_dtype(text)
-    if found not in (np.dtype(np.float32), np.dtype(np.float64)):
-        raise InputError(f"--dtype is the type to compute in, float32 or float64, not {text}")
-    return found
+def _patch_side(layout: Layout, asked: int | None, by_default: bool) -> int:
+    """Return the side of the patches, 0 for none; by default slices are cut that have room for a few."""
+    if asked is None:
+        return PICTURE_PATCH if by_default and min(layout.slice_shape) >= 2 * PICTURE_PATCH else 0
+    return Patches(layout, asked).side if asked else 0  # refused before anything is said or run
 
 
-def _patches(loaded: Loaded, axes: tuple[int, int], size: int | None, chosen: bool) -> Patches | None:
-    """Return how to cut the slices; by default only a single picture is, if nobody chose its slices."""
-    small = min(loaded.data.shape[axis] for axis in axes)
-    if size is None:
-        size = SIZE if loaded.kind == "image" and not chosen and small >= 2 * SIZE else 0
-    if size and not 2 <= size <= small:
-        raise InputError(f"--patch {size}: a patch must have a side from 2 to {small}, or 0 for none")
-    return Patches(loaded.data.shape, axes, size) if size else None
-
-
-def _slices(loaded: Loaded, axes: tuple[int, int], cut: Patches | None) -> str:
-    names, shape = loaded.axes, loaded.data.shape
-    if cut is not None:
-        return (
-            f"patches of {cut.size} x {cut.size} in {names[axes[0]]} x {names[axes[1]]} (--patch 0: the whole picture)"
-        )
-    rest = [axis for axis in range(len(shape)) if axis not in axes]
-    third = " and ".join(names[axis] for axis in rest) or "none (a single slice)"
-    return f"{names[axes[0]]} x {names[axes[1]]}; third mode: {third}, length {int(np.prod([shape[a] for a in rest]))}"
-
-
-def _report(
-    result: Completion, path: Path, loaded: Loaded, truth: np.ndarray | None, gone: np.ndarray, told: dict[str, Any]
-) -> None:
-    from .. import report
-
-    if truth is not None and gone.any():
-        truth = np.where(gone, np.nan, truth.astype(float))
-    span = (0.0, float(np.iinfo(loaded.data.dtype).max)) if loaded.data.dtype == np.uint8 else None
-    report.write_report(
+def _report(job: Job, result: Completion, source: str, path: Path) -> None:
+    loaded = job.loaded
+    truth = loaded.data if job.hidden.any() else None
+    if truth is not None and job.gone.any():
+        truth = np.where(job.gone, np.nan, truth.astype(float))
+    write_report(
         result,
         path,
-        title=Path(told["input"]).name,
+        title=Path(source).name,
         truth=truth,
         axes=loaded.axes,
         command=shlex.join(["qrank", *sys.argv[1:]]),
-        value_range=span,
-        meta={"file": told["input"], "kind": loaded.kind},
+        value_range=(0, 255) if loaded.data.dtype == np.uint8 else None,
+        meta={"file": source, "kind": loaded.kind},
     )
-    told["report"] = str(path)
 
 
-def _end(told: dict[str, Any], out: Console, json: bool) -> None:
+def _end(facts: dict[str, Any], out: Console, json: bool) -> None:
+    """Say what was written: to scripts as JSON, to people in a line."""
     if json:
-        typer.echo(json_text.dumps(told))
-    for note in told["notes"]:
-        out.print(f"note: {note}", markup=False)
-    out.print(f"wrote {told['output']}" + (f" and {told['report']}" if "report" in told else ""), markup=False)
+        typer.echo(json_text.dumps(facts))
+    for note in facts["notes"]:
+        out.print(f"note: {note}")
+    out.print(f"wrote {facts['output']}" + (f" and {facts['report']}" if "report" in facts else ""))

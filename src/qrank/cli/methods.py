@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json as json_text
-from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -11,28 +10,27 @@ from rich.markup import escape
 from rich.table import Table
 
 from ..methods import METHODS
+from . import options
 from .words import guarded
 
 
 @guarded
-def methods(
-    json: Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")] = False,
-) -> None:
+def methods(json: options.Json = False) -> None:
     """List the methods, what each is, and its options with their defaults.
 
     Example: qrank methods
     """
     if json:
-        told = {
+        described = {
             name: {"about": kind.about, "options": {o: _plain(v) for o, v in kind.options().items()}}
             for name, kind in METHODS.items()
         }
-        typer.echo(json_text.dumps(told, indent=2))
+        typer.echo(json_text.dumps(described, indent=2))
         return
     table = Table("method", "what it is", "options", show_lines=True)
     for name, kind in METHODS.items():
-        options = ", ".join(f"{option}={_plain(value)}" for option, value in kind.options().items())
-        table.add_row(f"[bold]{name}[/bold]", escape(kind.about), escape(options))
+        defaults = ", ".join(f"{option}={_plain(value)}" for option, value in kind.options().items())
+        table.add_row(f"[bold]{name}[/bold]", escape(kind.about), escape(defaults))
     console = Console()
     console.print(table)
     console.print("Give an option with --option name=value; --preset paper sets those of the paper.", highlight=False)

@@ -6,7 +6,8 @@ import math
 import os
 import signal
 from collections import deque
-from types import FrameType, TracebackType
+from contextlib import suppress
+from types import FrameType
 from typing import Any
 
 from rich.console import Console
@@ -31,15 +32,11 @@ class Stopper:
         self._before: Any = None
 
     def __enter__(self) -> Stopper:
-        try:
+        with suppress(ValueError):  # not in the main thread: Ctrl-C is somebody else's
             self._before = signal.signal(signal.SIGINT, self._on_signal)
-        except ValueError:  # not in the main thread: Ctrl-C is somebody else's
-            self._before = None
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         if self._before is not None:
             signal.signal(signal.SIGINT, self._before)
 
@@ -89,20 +86,17 @@ class Line:
     False
     """
 
-    def __init__(self, method: Method, stopper: Stopper, *, quiet: bool = False, label: str | None = None) -> None:
-        self.console = Console(stderr=True, quiet=quiet)
-        self.label = label or method.name
+    def __init__(self, method: Method, stopper: Stopper, *, quiet: bool = False) -> None:
+        self.label = method.name
         self.stopper = stopper
         self.eta = Eta(method.tol, method.max_steps)
-        self._status = self.console.status(f"{self.label}: starting")
+        self._status = Console(stderr=True, quiet=quiet).status(f"{self.label}: starting")
 
     def __enter__(self) -> Line:
         self._status.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._status.stop()
 
     def on_step(self, record: Record) -> bool:

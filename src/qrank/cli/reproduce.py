@@ -18,7 +18,8 @@ from ..experiments.grid import adopt, seconds_left
 from ..experiments.page import Shelf
 from ..experiments.spectra import data_sets, measure
 from ..text import duration
-from .words import ABORTED, guarded, leave
+from . import options
+from .words import ABORTED, guarded, leave, screen
 
 Opt = typer.Option
 
@@ -39,7 +40,7 @@ class Watch:
         """Say what is to be done."""
         self.todo, self.there = list(todo), there
         kept = f", {there} are there already" if there else ""
-        self.out.print(f"{len(todo)} cells to run{kept}", markup=False)
+        self.out.print(f"{len(todo)} cells to run{kept}")
         self._show()
 
     def stepped(self, cell: Cell, step: int, residual: float) -> None:
@@ -56,7 +57,6 @@ class Watch:
         self.out.print(
             f"{len(self.done)}/{len(self.done) + len(self.todo)} {cell.data}{rank}, {cell.label} at {cell.p:g},"
             f" draw {cell.draw}: {numbers['psnr']:.2f} dB, {numbers['steps']} steps, {duration(numbers['seconds'])}",
-            markup=False,
         )
         self._show()
 
@@ -85,7 +85,7 @@ def reproduce(
     full: Annotated[bool, Opt("--full", help="All cells at full size and with the paper's trials: days.")] = False,
     jobs: Annotated[int, Opt(help="Processes to share the cells out to.", min=1)] = 1,
     show: Annotated[bool, Opt("--show", help="Run nothing: make the page from the cells that are there.")] = False,
-    quiet: Annotated[bool, Opt("--quiet", "-q", help="Say nothing but errors.")] = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Run the experiments of the paper and set the numbers beside the paper's own.
 
@@ -104,13 +104,13 @@ def reproduce(
     size = Size.QUICK if quick else Size.FULL if full else Size.STANDARD
     folder = data or (Path(given) if (given := os.environ.get("QRANK_DATA")) else None)
     output = output / size if size is not Size.STANDARD else output
-    out = Console(quiet=quiet, highlight=False, soft_wrap=True)
+    out = screen(quiet)
     watch = Watch(out, Console(stderr=True, quiet=quiet), jobs)
     page = page or output / "index.md"
     store = Store(output / "cells")
     known = sum(adopt(store, PLANS[name].cells(size), Shelf(page).table(name)) for name in chosen)
     if known:
-        out.print(f"{known} cells are taken from the tables beside {page}", markup=False)
+        out.print(f"{known} cells are taken from the tables beside {page}")
     if not show:
         try:
             with watch.status:
@@ -120,9 +120,7 @@ def reproduce(
                 plan = [cell for name in chosen for cell in PLANS[name].cells(size)]
                 run(plan, store, folder, jobs=jobs, watcher=watch)
         except KeyboardInterrupt:
-            kept = len(watch.done)
-            raise leave(
-                f"stopped; {kept} finished cells are kept: the same command goes on from there", ABORTED
-            ) from None
+            kept = f"{len(watch.done)} finished cells are kept"
+            raise leave(f"stopped; {kept}: the same command goes on from there", ABORTED) from None
     paths = write(chosen, size, output, page)
-    out.print(f"wrote {paths[-1]}", markup=False)
+    out.print(f"wrote {paths[-1]}")

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, TypeVar
 
 import typer
+from rich.console import Console
 
 from ..errors import FileError, InputError, KindError, MissingExtra, nearest
 
@@ -51,6 +52,11 @@ def leave(message: str, code: int) -> typer.Exit:
     """
     typer.echo("qrank: " + " ".join(message.split()), err=True)
     return typer.Exit(code)
+
+
+def screen(quiet: bool = False) -> Console:
+    """Return where lines are printed, as they are: names of files may look like markup."""
+    return Console(quiet=quiet, highlight=False, soft_wrap=True, markup=False)
 
 
 def parse_options(words: Sequence[str] | None) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from . import charts, facts, fibres, pictures
 from .compared import comparison
 from .page import render, write
 from .spectrum import Spectrum
-from .view import View
+from .view import Span, View
 
 __all__ = ["fragment", "write_comparison", "write_report"]
 
@@ -39,7 +39,7 @@ def write_report(
     truth: Any = None,
     axes: Sequence[str] | None = None,
     command: str | None = None,
-    value_range: tuple[float, float] | None = None,
+    value_range: Span | None = None,
     meta: Mapping[str, Any] | None = None,
 ) -> None:
     """Write one HTML page that shows a completion: pictures, charts and numbers; it needs no network.
@@ -128,7 +128,7 @@ def _truth(truth: Any, shape: tuple[int, ...]) -> np.ndarray:
     return array.astype(float, copy=False)
 
 
-def _span(value_range: tuple[float, float] | None) -> tuple[float, float] | None:
+def _span(value_range: Span | None) -> Span | None:
     if value_range is None:
         return None
     low, high = (float(value) for value in value_range)

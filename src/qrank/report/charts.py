@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from ..errors import need
+from ..result import Record
+from ..transforms.base import Transform
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from ..result import Record
-    from ..transforms import Transform
 
 # Colours that Matplotlib draws with, and what the page's style puts in their place.
 INK, FAINT = "#010101", "#020202"
@@ -24,7 +23,22 @@ STYLED = {INK: "var(--ink-2)", FAINT: "var(--line)"} | {c: f"var(--series-{k})" 
 DASHES = ("-", "--", ":", "-.")
 RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 MOST_POINTS = 400
-DEEPEST = 1e-16  # what is smaller, as a share of the largest, is zero but for rounding
+NOTHING = 1e-16  # what is smaller, as a share of the largest, is zero but for rounding
+METADATA = dict.fromkeys(("Date", "Creator", "Format", "Type"))  # None: the page is the same each time it is made
+STYLE = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "qrank",
+    "font.size": 10,
+    "axes.edgecolor": FAINT,
+    **dict.fromkeys(("axes.labelcolor", "text.color", "xtick.color", "ytick.color"), INK),
+    **dict.fromkeys(("axes.spines.top", "axes.spines.right", "legend.frameon"), False),
+    **dict.fromkeys(("axes.grid", "axes.axisbelow", "path.simplify"), True),
+    "grid.color": FAINT,
+    "grid.linewidth": 0.7,
+    **dict.fromkeys(("xtick.major.size", "ytick.major.size", "ytick.minor.size"), 0),
+    "lines.linewidth": 1.6,
+    "legend.handlelength": 1.8,
+}
 
 
 class Chart(NamedTuple):
@@ -39,11 +53,11 @@ def draw(name: str, paint: Callable[[Axes], Any], size: tuple[float, float] = (4
     """Return as SVG what ``paint`` draws on axes; ``name`` sets its ids apart from those of other charts."""
     matplotlib = need("matplotlib", "report", "a report")
     figures = need("matplotlib.figure", "report", "a report")
-    with matplotlib.rc_context(_style()):
+    with matplotlib.rc_context(STYLE):
         figure = figures.Figure(figsize=size, layout="constrained")
         paint(figure.add_subplot())
         stream = io.StringIO()
-        figure.savefig(stream, format="svg", transparent=True, metadata=dict.fromkeys(_METADATA))
+        figure.savefig(stream, format="svg", transparent=True, metadata=METADATA)
     svg = stream.getvalue()
     svg = svg[svg.index("<svg") :]
     for sentinel, style in STYLED.items():
@@ -52,35 +66,6 @@ def draw(name: str, paint: Callable[[Axes], Any], size: tuple[float, float] = (4
     return re.sub(
         r'<svg ([^>]*?)width="[^"]*" height="[^"]*"|<svg height="[^"]*" width="[^"]*"', r"<svg \1", svg, count=1
     )
-
-
-_METADATA = ("Date", "Creator", "Format", "Type")
-
-
-def _style() -> dict[str, Any]:
-    return {
-        "svg.fonttype": "none",
-        "svg.hashsalt": "qrank",
-        "font.size": 10,
-        "axes.edgecolor": FAINT,
-        "axes.labelcolor": INK,
-        "text.color": INK,
-        "xtick.color": INK,
-        "ytick.color": INK,
-        "axes.spines.top": False,
-        "axes.spines.right": False,
-        "axes.grid": True,
-        "axes.axisbelow": True,
-        "grid.color": FAINT,
-        "grid.linewidth": 0.7,
-        "xtick.major.size": 0,
-        "ytick.major.size": 0,
-        "ytick.minor.size": 0,
-        "lines.linewidth": 1.6,
-        "legend.frameon": False,
-        "legend.handlelength": 1.8,
-        "path.simplify": True,
-    }
 
 
 def thin(values: np.ndarray, most: int = MOST_POINTS) -> np.ndarray:
@@ -109,7 +94,7 @@ def _log_scale(ax: Axes) -> None:
         ax.yaxis.set_minor_formatter(lambda y, _: "")
 
 
-def _whole(ax: Axes, which: Literal["x", "both"]) -> None:
+def _integer_ticks(ax: Axes, which: Literal["x", "both"]) -> None:
     ax.locator_params(which, integer=True)
 
 
@@ -118,17 +103,9 @@ def _lines(ax: Axes, x: Any, curves: dict[str, Any], log: bool) -> None:
         y = np.asarray(y, dtype=float)
         y = np.where(np.isfinite(y), y, np.nan)
         if log:
-            y = np.where(y > DEEPEST * np.nanmax(y, initial=0), y, np.nan)
-        few = len(y) < 8
-        ax.plot(
-            x,
-            y,
-            color=SERIES[k % len(SERIES)],
-            ls=DASHES[k % len(DASHES)],
-            marker="o" if few else "",
-            ms=3,
-            label=label,
-        )
+            y = np.where(y > NOTHING * np.nanmax(y, initial=0), y, np.nan)
+        marker = "o" if len(y) < 8 else ""
+        ax.plot(x, y, color=SERIES[k % len(SERIES)], ls=DASHES[k % len(DASHES)], marker=marker, ms=3, label=label)
     values = np.concatenate([np.asarray(y, dtype=float) for y in curves.values()])
     if log and np.any(values[np.isfinite(values)] > 0):
         _log_scale(ax)
@@ -143,7 +120,7 @@ def convergence(history: list[Record]) -> list[tuple[Chart, Chart]]:
         (
             "Residuals",
             "how far the answer is from the known entries, and how far it still moves",
-            {"primal residual": [r.primal for r in history], "change": [r.change for r in history]},
+            _residuals(history),
             True,
         ),
     ]
@@ -157,19 +134,22 @@ def convergence(history: list[Record]) -> list[tuple[Chart, Chart]]:
             _lines(ax, clocks[clock], curves, log)
             ax.set(xlabel=clock)
             if clock == "step":
-                _whole(ax, "x")
+                _integer_ticks(ax, "x")
 
         return Chart(title, note, draw(f"{title.split()[0].lower()}-{clock}", paint))
 
     return [(chart(*kind, "step"), chart(*kind, "seconds")) for kind in kinds]
 
 
+def _residuals(history: list[Record]) -> dict[str, list[Any]]:
+    return {"primal residual": [r.primal for r in history], "change": [r.change for r in history]}
+
+
 def small_convergence(history: list[Record]) -> str:
     """Return one small chart of the residuals, for a notebook."""
 
     def paint(ax: Axes) -> None:
-        steps = [r.step for r in history]
-        _lines(ax, steps, {"primal residual": [r.primal for r in history], "change": [r.change for r in history]}, True)
+        _lines(ax, [r.step for r in history], _residuals(history), True)
         ax.set(xlabel="step")
 
     return draw("small", paint, (3.4, 1.9))
@@ -202,7 +182,7 @@ def ranks(counts: np.ndarray, most: int) -> Chart:
         ax.stairs(shown, edges, fill=True, color=SERIES[0], alpha=0.25)
         ax.stairs(shown, edges, color=SERIES[0])
         ax.set(xlabel="slice of the transformed array", ylabel="rank", ylim=(0, None))
-        _whole(ax, "x")
+        _integer_ticks(ax, "x")
 
     note = f"Q-singular values above 1/1000 of the largest; a slice has at most {most}"
     return Chart("Rank of each slice", note, draw("ranks", paint))
@@ -218,7 +198,7 @@ def picture_of(transform: Transform) -> Chart:
         extent = (0.5, transform.matrix.shape[1] + 0.5, transform.matrix.shape[0] + 0.5, 0.5)
         image = ax.imshow(q, "RdBu_r", vmin=-limit, vmax=limit, aspect="auto", interpolation="nearest", extent=extent)
         ax.grid(False)
-        _whole(ax, "both")
+        _integer_ticks(ax, "both")
         ax.set(xlabel="column of Q", ylabel="place along the third mode")
         ax.figure.colorbar(image, ax=ax).outline.set_visible(False)  # pyright: ignore
 

@@ -11,11 +11,11 @@ import numpy as np
 from ..errors import InputError
 from ..text import number
 from . import charts
-from .pictures import data_uri, to_bytes
+from .pictures import data_uri, see_through, to_bytes
 
 COLUMNS = ("method", "pattern", "rate", "draw", "psnr", "ssim", "rmse", "seconds", "steps", "status")
 HEADINGS = {"psnr": "PSNR, dB", "ssim": "SSIM", "rmse": "RMSE"}
-MEASURES = (("psnr", "PSNR, dB", False), ("seconds", "seconds", True))
+MEASURES = (("psnr", "PSNR", "PSNR, dB", False), ("seconds", "Time", "seconds", True))
 
 
 def comparison(table: Any) -> dict[str, Any]:
@@ -32,7 +32,7 @@ def comparison(table: Any) -> dict[str, Any]:
 
 
 def _rows(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the rows as text, each told whether its PSNR is the best of its pattern, rate and draw."""
+    """Return the rows as text, each with whether its PSNR is the best of its pattern, rate and draw."""
     best: dict[tuple, float] = defaultdict(lambda: -math.inf)
     for row in rows:
         best[_case(row)] = max(best[_case(row)], _value(row, "psnr"))
@@ -64,11 +64,10 @@ def _charts(rows: list[dict[str, Any]]) -> list[charts.Chart]:
     found = []
     for k, pattern in enumerate(dict.fromkeys(row.get("pattern") for row in rows)):
         mine = [row for row in rows if row.get("pattern") == pattern]
-        for name, label, log in MEASURES:
-            points = _means(mine, name)
-            if points:
-                title = {"psnr": "PSNR", "seconds": "Time"}[name] + (f", pattern {pattern}" if pattern else "")
+        for name, title, label, log in MEASURES:
+            if points := _means(mine, name):
                 svg = charts.curves(f"{name}-{k}", points, "sampling rate", label, log)
+                title += f", pattern {pattern}" if pattern else ""
                 found.append(charts.Chart(title, "mean over the draws", svg))
     return found
 
@@ -97,8 +96,4 @@ def _uri(picture: Any) -> str:
     body = to_bytes(np.clip(np.nan_to_num(picture), 0, 1))
     if not holes.any():
         return data_uri(body)
-    if body.ndim == 2:
-        body = np.repeat(body[:, :, None], 3, axis=2)
-    else:
-        holes = holes.all(axis=2)
-    return data_uri(np.dstack([body, np.where(holes, 0, 255).astype(np.uint8)]))
+    return data_uri(see_through(body, ~holes if body.ndim == 2 else ~holes.all(axis=2)))

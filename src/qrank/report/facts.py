@@ -75,7 +75,7 @@ def tables(
         Table("Data", _data(result, x, view)),
         Table("Quality", _quality(result, x, quality)),
         Table("Run", _run(result)),
-        Table("Options", options(result)),
+        Table("Options", [(f.name, short(getattr(result.method, f.name))) for f in dataclasses.fields(result.method)]),
         Table("File", [(str(name), short(value)) for name, value in (meta or {}).items()]),
         Table("Versions", [*versions().items(), ("system", f"{platform.system()} {platform.machine()}")]),
     ]
@@ -130,12 +130,6 @@ def _run(result: Completion) -> list[tuple[str, str]]:
         ]
     peak = peak_memory()
     return [*lines, ("peak memory", f"{peak / 2**20:,.0f} MB (the whole process)")] if peak else lines
-
-
-def options(result: Completion) -> list[tuple[str, str]]:
-    """Return every option of the method."""
-    fields = dataclasses.fields(result.method)
-    return [(field.name, short(getattr(result.method, field.name))) for field in fields]
 
 
 def short(value: Any) -> str:

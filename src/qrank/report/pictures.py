@@ -13,7 +13,7 @@ import numpy as np
 from ..errors import need
 from ..metrics import psnr
 from ..text import number
-from .view import View, display_range, evenly
+from .view import Span, View, display_range, evenly
 
 MOST_SLICES = 40
 FEWEST_SLICES = 6
@@ -32,16 +32,11 @@ class Scene:
     known: np.ndarray
     truth: np.ndarray | None
     view: View
-    span: tuple[float, float]
+    span: Span
 
     @classmethod
     def of(
-        cls,
-        x: np.ndarray,
-        known: np.ndarray,
-        truth: np.ndarray | None,
-        view: View,
-        span: tuple[float, float] | None = None,
+        cls, x: np.ndarray, known: np.ndarray, truth: np.ndarray | None, view: View, span: Span | None = None
     ) -> Scene:
         """Choose the values drawn darkest and lightest where ``span`` does not say."""
         return cls(x, known, truth, view, span or display_range(x, known, view.picture))
@@ -69,8 +64,7 @@ class Scene:
             # Where all is missing the answer's colour stays below the transparency: smooth areas compress well.
             body = np.where(known | ~known.any(axis=2, keepdims=True), body, 0)
             known = known.any(axis=2)
-        body = body if body.ndim == 3 else np.repeat(body[:, :, None], 3, axis=2)
-        return np.dstack([body, np.where(known, 255, 0).astype(np.uint8)])
+        return see_through(body, known)
 
     def error(self, i: int) -> np.ndarray:
         """Return how far slice i is from the truth, the mean over the colours."""
@@ -101,6 +95,16 @@ def to_bytes(share: np.ndarray) -> np.ndarray:
     array([  0, 128, 255], dtype=uint8)
     """
     return np.rint(share * 255).astype(np.uint8)
+
+
+def see_through(body: np.ndarray, known: Any) -> np.ndarray:
+    """Return bytes, grey or in colour, as colours that are transparent where nothing is known.
+
+    >>> see_through(np.array([[7, 8]], np.uint8), np.array([[True, False]])).tolist()
+    [[[7, 7, 7, 255], [8, 8, 8, 0]]]
+    """
+    colours = body if body.ndim == 3 else np.repeat(body[:, :, None], 3, axis=2)
+    return np.dstack([colours, np.where(known, 255, 0).astype(np.uint8)])
 
 
 def coloured(share: np.ndarray, colours: str) -> np.ndarray:
@@ -143,9 +147,6 @@ def data_uri(body: np.ndarray, side: int = LARGEST_SIDE, lossless: bool = False)
         size = [max(1, round(n * side / max(image.size))) for n in image.size]
         image = image.resize(size, pillow.Resampling.BOX)
     stream = io.BytesIO()
-    if lossless:
-        image.save(stream, "PNG", optimize=True)
-    else:
-        image.save(stream, "WEBP", quality=75, method=3)
-    kind = "png" if lossless else "webp"
+    kind, how = ("png", {"optimize": True}) if lossless else ("webp", {"quality": 75, "method": 3})
+    image.save(stream, kind, **how)
     return f"data:image/{kind};base64,{base64.b64encode(stream.getvalue()).decode()}"

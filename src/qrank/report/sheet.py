@@ -1,4 +1,4 @@
-"""Films side by side as one picture."""
+"""Films side by side as one picture; and how a figure is written to a file."""
 
 from __future__ import annotations
 
@@ -13,14 +13,12 @@ from ..errors import FileError, need
 
 def draw(path: Path, truth: np.ndarray, known: np.ndarray, answers: dict[str, np.ndarray]) -> None:
     """Draw what was known, the answers and the truth side by side, two frames of different scenes, with their dB."""
-    need("matplotlib", "report", "the picture")
-    from matplotlib.figure import Figure
-
+    figures = need("matplotlib.figure", "report", "the picture")
     frames = _frames(truth)
     columns: dict[str, Any] = {f"known: {known.mean():.0%}": np.where(known, truth, 0)}
     columns |= {f"{name}: {metrics.psnr(x, truth):.1f} dB": x for name, x in answers.items()}
     columns["truth"] = truth
-    figure = Figure(figsize=(11, 0.35 + 2.05 * len(frames)), layout="constrained")
+    figure = figures.Figure(figsize=(11, 0.35 + 2.05 * len(frames)), layout="constrained")
     grid = figure.subplots(len(frames), len(columns), squeeze=False)
     for line, frame in zip(grid, frames, strict=True):
         for ax, (title, film) in zip(line, columns.items(), strict=True):
@@ -28,10 +26,15 @@ def draw(path: Path, truth: np.ndarray, known: np.ndarray, answers: dict[str, np
             ax.set_axis_off()
             if frame == frames[0]:
                 ax.set_title(title)
+    save(figure, path, "the picture", 100)
+
+
+def save(figure: Any, path: Path, what: str, dpi: int) -> None:
+    """Write a Matplotlib figure, or say in a sentence why it cannot be."""
     try:
-        figure.savefig(path, dpi=100)
+        figure.savefig(path, dpi=dpi)
     except OSError as error:
-        raise FileError(f"the picture {path} cannot be written: {error.strerror}") from error
+        raise FileError(f"{what} {path} cannot be written: {error.strerror}") from error
 
 
 def _frames(truth: np.ndarray) -> tuple[int, int]:

@@ -39,8 +39,7 @@ class Spectrum:
         sigmas = {name: singular_values(q.forward(stack)) for name, q in named.items()}
         first = next(iter(sigmas.values()))
         ranks = (first > RANK_SHARE * first.max()).sum(axis=1) if first.max() > 0 else np.zeros(len(first), int)
-        weights = {name: q.weights for name, q in named.items()}
-        values = {name: _sorted(sigma, weights[name]) for name, sigma in sigmas.items()}
+        values = {name: _sorted(sigma, named[name].weights) for name, sigma in sigmas.items()}
         return cls(values, ranks, first.shape[1], stride)
 
 

@@ -13,6 +13,7 @@ from ..tensor import Layout
 
 COLOURS = ("colour", "color", "channel", "rgb")
 PICTURE_AXES = (("height", "width"), ("row", "column"))
+Span = tuple[float, float]  # the values drawn darkest and lightest
 SMALLEST_PICTURE = 16  # an unnamed array with shorter sides is drawn as a heat map
 
 
@@ -48,13 +49,11 @@ class View:
         if named:
             rows, columns = (lower.index(name) for name in named[0])
         free = [axis for axis in range(x.ndim) if axis not in (rows, columns) and x.shape[axis] == 3]
-        by_name = [axis for axis in free if names and lower[axis] in COLOURS]
-        colour = next(iter(by_name), None)
-        anonymous = not names or all(name.startswith("axis") for name in lower)
-        if anonymous and _image_like(x, known, rows, columns):
-            last = [axis for axis in free if axis == x.ndim - 1]
-            return cls(x.shape, names or plain_names(x.ndim), rows, columns, next(iter(last), None), True)
+        colour = next((axis for axis in free if names and lower[axis] in COLOURS), None)
         picture = bool(named) or colour is not None
+        anonymous = all(name.startswith("axis") for name in lower)
+        if anonymous and _image_like(x, known, rows, columns):
+            colour, picture = next((axis for axis in free if axis == x.ndim - 1), None), True
         return cls(x.shape, names or plain_names(x.ndim), rows, columns, colour, picture)
 
     @property
@@ -110,7 +109,7 @@ def _image_like(x: np.ndarray, known: np.ndarray, rows: int, columns: int) -> bo
     return side >= 2 * SMALLEST_PICTURE and low >= 0 and 64 < high <= 255 and not np.any(values % 1)
 
 
-def display_range(x: np.ndarray, known: np.ndarray, picture: bool) -> tuple[float, float]:
+def display_range(x: np.ndarray, known: np.ndarray, picture: bool) -> Span:
     """Return the values drawn as darkest and lightest: 0 to 1 or to 255 for pictures, else the bulk of what is known.
 
     >>> display_range(np.array([0.1, 0.8]), np.array([True, True]), picture=True)

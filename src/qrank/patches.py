@@ -1,4 +1,4 @@
-"""A single picture as a stack of its patches: they resemble each other, which is what a low rank needs.
+"""Slices cut into squares: the patches of a picture resemble each other, which is what a low rank needs.
 
 A picture alone is one matrix a colour, and its low rank says little about a scratch through it. Cut into squares it is
 a stack of many small slices, which a few principal directions explain. Measured on scikit-learn's china.jpg with 6 %
@@ -12,44 +12,47 @@ from dataclasses import dataclass
 
 import numpy as np
 
-SIZE = 16
+from .errors import InputError
+from .tensor import Layout
 
 
 @dataclass(frozen=True)
 class Patches:
-    """How an array is cut along two axes into squares, the last ones padded.
+    """How the slices of an array are cut into squares, the last ones padded.
 
-    >>> cut = Patches((40, 50, 3), (0, 1), 16)
+    >>> cut = Patches(Layout.of((40, 50, 3), (0, 1)), 16)
     >>> x = np.arange(6000).reshape(40, 50, 3)
     >>> cut.split(x, 0).shape, cut.slice_axes, bool((cut.join(cut.split(x, 0)) == x).all())
     ((3, 16, 4, 16, 3), (1, 3), True)
     """
 
-    shape: tuple[int, ...]
-    pair: tuple[int, int]
-    size: int = SIZE
+    layout: Layout
+    side: int
+
+    def __post_init__(self) -> None:
+        largest = min(self.layout.slice_shape)
+        if not isinstance(self.side, int | np.integer) or not 2 <= self.side <= largest:
+            raise InputError(f"patch {self.side}: a patch must have a side from 2 to {largest}, or 0 for none")
 
     @property
     def padded(self) -> tuple[int, ...]:
-        """The shape with both axes brought to a multiple of the size."""
-        return tuple(-(-n // self.size) * self.size if axis in self.pair else n for axis, n in enumerate(self.shape))
+        """The shape with both slice axes brought to a multiple of the side."""
+        pair = self.layout.slice_axes
+        return tuple(-(-n // self.side) * self.side if axis in pair else n for axis, n in enumerate(self.layout.shape))
 
     @property
     def slice_axes(self) -> tuple[int, int]:
         """The axes of a patch in the array that is cut."""
-        first, second = self.pair
+        first, second = self.layout.slice_axes
         return (first + 1 + (second < first), second + 1 + (first < second))
 
     def split(self, x: np.ndarray, padding: float | bool) -> np.ndarray:
         """Return x with each of the two axes parted into which patch, and where in it."""
         width = [(0, wide - n) for wide, n in zip(self.padded, x.shape, strict=True)]
-        parted = [
-            n
-            for axis, m in enumerate(self.padded)
-            for n in ((m // self.size, self.size) if axis in self.pair else (m,))
-        ]
-        return np.pad(x, width, constant_values=padding).reshape(parted)
+        pair = self.layout.slice_axes
+        parted = [(n // self.side, self.side) if axis in pair else (n,) for axis, n in enumerate(self.padded)]
+        return np.pad(x, width, constant_values=padding).reshape([n for part in parted for n in part])
 
     def join(self, x: np.ndarray) -> np.ndarray:
         """Undo :meth:`split`."""
-        return np.ascontiguousarray(x.reshape(self.padded)[tuple(slice(n) for n in self.shape)])
+        return np.ascontiguousarray(x.reshape(self.padded)[tuple(slice(n) for n in self.layout.shape)])

@@ -1,4 +1,4 @@
-"""The qrank command: what it writes, says, and leaves with."""
+"""``qrank fill``: what it writes, says, and leaves with."""
 
 from __future__ import annotations
 
@@ -12,15 +12,8 @@ import time
 import numpy as np
 import pytest
 
-pytest.importorskip("typer")
-from typer.testing import CliRunner
-
 import qrank
-from qrank.cli.app import app
-from qrank.cli.progress import Eta
-from qrank.cli.words import parse_options, parse_slice_axes
-
-run = CliRunner().invoke
+from cli.calling import call, one_line
 
 
 @pytest.fixture
@@ -28,21 +21,6 @@ def low_rank() -> np.ndarray:
     rng = np.random.default_rng(0)
     x = np.einsum("ir,jr,kr->ijk", *(rng.random((n, 2)) for n in (16, 18, 6)))
     return np.round(200 * x / x.max()).astype(np.uint8)
-
-
-def call(*words, code=0):
-    result = run(app, [str(word) for word in words])
-    assert result.exit_code == code, result.output + repr(result.exception)
-    return result
-
-
-def one_line(result) -> str:
-    """The only line on stderr."""
-    lines = result.stderr.strip().splitlines()
-    assert len(lines) == 1, result.stderr
-    assert lines[0].startswith("qrank: ")
-    assert "Traceback" not in result.output
-    return lines[0]
 
 
 def test_integers_keep_type_and_known_entries(tmp_path, low_rank):
@@ -69,25 +47,25 @@ def test_nan_is_filled_and_json_tells(tmp_path, low_rank):
     y = low_rank.astype(np.float32)
     y[3, 4, 2] = np.nan
     np.save(tmp_path / "in.npy", y)
-    told = json.loads(call("fill", tmp_path / "in.npy", "-o", tmp_path / "out.npy", "--json").stdout)
+    facts = json.loads(call("fill", tmp_path / "in.npy", "-o", tmp_path / "out.npy", "--json").stdout)
     out = np.load(tmp_path / "out.npy")
     assert out.dtype == np.float32
     assert abs(out[3, 4, 2] - low_rank[3, 4, 2]) < 5
-    assert told["missing"] == 1
-    assert told["slice_axes"] == [0, 1]
-    assert told["steps"] > 0
+    assert facts["missing"] == 1
+    assert facts["slice_axes"] == [0, 1]
+    assert facts["steps"] > 0
 
 
 def test_drop_prints_quality_and_beats_zero_filling(tmp_path, low_rank):
     np.save(tmp_path / "in.npy", low_rank)
     result = call("fill", tmp_path / "in.npy", "-o", tmp_path / "out.npy", "--drop", 0.5, "--seed", 3)
     assert "PSNR" in result.stdout
-    told = json.loads(call("fill", tmp_path / "in.npy", "-o", tmp_path / "o2.npy", "--drop", 0.5, "--seed", 3,
+    facts = json.loads(call("fill", tmp_path / "in.npy", "-o", tmp_path / "o2.npy", "--drop", 0.5, "--seed", 3,
                            "--json").stdout)  # fmt: skip
     assert (np.load(tmp_path / "out.npy") == np.load(tmp_path / "o2.npy")).all()
-    assert told["psnr"] == pytest.approx(qrank.metrics.psnr(np.load(tmp_path / "out.npy"), low_rank), abs=1e-5)
+    assert facts["psnr"] == pytest.approx(qrank.metrics.psnr(np.load(tmp_path / "out.npy"), low_rank), abs=1e-5)
     zero = np.where(np.random.default_rng(3).random(low_rank.shape) < 0.5, 0, low_rank)
-    assert told["psnr"] > qrank.metrics.psnr(zero, low_rank) + 5
+    assert facts["psnr"] > qrank.metrics.psnr(zero, low_rank) + 5
 
 
 def test_nothing_missing_is_written_unchanged(tmp_path, low_rank):
@@ -106,11 +84,11 @@ def test_quiet_says_nothing(tmp_path, low_rank):
 def test_method_options_and_axes_reach_the_run(tmp_path, low_rank):
     np.save(tmp_path / "in.npy", low_rank)
     words = ["fill", tmp_path / "in.npy", "-o", tmp_path / "out.npy", "--drop", 0.3, "--method", "tnn", "--json"]
-    told = json.loads(call(*words, "--option", "max_steps=3", "--slice-axes", "0,2", "--dtype", "float64").stdout)
-    assert told["steps"] == 3
-    assert told["slice_axes"] == [0, 2]
-    assert told["method"].startswith("tnn(")
-    assert "max_steps=3" in told["method"]
+    facts = json.loads(call(*words, "--option", "max_steps=3", "--slice-axes", "0,2", "--dtype", "float64").stdout)
+    assert facts["steps"] == 3
+    assert facts["slice_axes"] == [0, 2]
+    assert facts["method"].startswith("tnn(")
+    assert "max_steps=3" in facts["method"]
 
 
 def test_report_is_written(tmp_path, low_rank):
@@ -146,6 +124,7 @@ def test_colour_picture_with_a_mask(tmp_path):
         (["--report", "/nowhere/at/all.html"], "no folder"),
         (["--mask", "no-such-mask.png"], "no file no-such-mask.png"),
         (["--preset", "fast"], "no preset 'fast'"),
+        (["--patch", "17"], "a side from 2 to 16"),  # though nothing is missing
     ],
 )
 def test_bad_options_are_one_line_and_2(tmp_path, low_rank, words, says):
@@ -177,46 +156,9 @@ def test_everything_missing_is_said(tmp_path):
     assert "no entry is observed" in said
 
 
-def test_help_shows_examples_and_exit_codes():
-    told = " ".join(call("--help").output.split())
-    assert "Example: qrank fill" in told
-    assert "130 aborted" in told
-    for name in ("fill", "compare", "inspect", "methods", "demo"):
-        assert f"Example: qrank {name}" in " ".join(call(name, "--help").output.split())
-
-
-def test_version_and_completion():
-    assert call("--version").stdout.strip() == f"qrank {qrank.__version__}"
-    assert "--install-completion" in call("--help").output
-
-
-def test_methods_lists_all():
-    told = json.loads(call("methods", "--json").stdout)
-    assert list(told) == list(qrank.METHODS)
-    assert told["vmtqn"]["options"]["max_steps"] == qrank.METHODS["vmtqn"].options()["max_steps"]
-    shown = call("methods").stdout
-    assert all(name in shown for name in qrank.METHODS)
-
-
-def test_words():
-    assert parse_options(["a=1", "b=-2.5", "c=x", "d=False", "max-steps=9"]) == {
-        "a": 1, "b": -2.5, "c": "x", "d": False, "max_steps": 9,
-    }  # fmt: skip
-    with pytest.raises(qrank.InputError, match="twice"):
-        parse_options(["a=1", "a=2"])
-    with pytest.raises(qrank.InputError, match="same axis"):
-        parse_slice_axes("1,-2", ("x", "y", "z"), (0, 1))
-    with pytest.raises(qrank.InputError, match="did you mean 'lat'"):
-        parse_slice_axes("lai,lon", ("time", "lat", "lon"), (0, 1))
-
-
-def test_time_left_is_that_of_a_geometric_decay():
-    eta = Eta(tol=1e-6)
-    left = [eta.left(k, 0.5 * k, 0.8**k) for k in range(1, 31)]
-    assert left[0] is None
-    steps_left = np.log(1e-6 / 0.8**30) / np.log(0.8)
-    assert left[-1] == pytest.approx(0.5 * steps_left)
-    assert Eta(1e-6).left(1, 1.0, 0.0) is None
+def test_an_array_of_one_axis_is_refused_in_one_line(tmp_path):
+    np.save(tmp_path / "in.npy", np.array([1.0, np.nan, 3.0]))
+    assert "2 axes" in one_line(call("fill", tmp_path / "in.npy", "-o", tmp_path / "out.npy", code=2))
 
 
 def slow_run(tmp_path):
@@ -291,11 +233,3 @@ def test_ctrl_c_twice_writes_nothing(tmp_path):
     assert "aborted; nothing was written" in err
     assert "Traceback" not in err
     assert os.listdir(tmp_path) == ["in.npy"]
-
-
-def test_without_its_packages_the_command_says_how_to_get_them():
-    code = "import sys; sys.modules['typer'] = None; from qrank.__main__ import main; main()"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert done.stderr.count("\n") == 1
-    assert "pip install 'qrank[cli]'" in done.stderr
