@@ -78,41 +78,34 @@ def completion(spec: Spec) -> Spec:
 
 
 def profile(spec: Spec) -> Spec:
-    """Run the default's steps by hand under the ledger; the PSNR after each step, off the clock."""
+    """Take the default's steps under the ledger; the PSNR after each step, off the clock."""
     ledger = kernels.watch("qrank", more=("advance", "add_gram", "eigh_above", "axpy"))
-    from qrank.kernels import advance as admm
-    from qrank.kernels import dense, lapack, threads
+    from qrank.kernels import lapack, threads
+    from qrank.kernels.advance import advance
     from qrank.methods import METHODS
     from qrank.problem import Problem
+    from qrank.run import Run
 
-    kernels.name(admm.advance, kernels.PASS, "advance")
-    kernels.name_module(lapack)
-    kernels.name(dense.add_gram, kernels.PRODUCT, "syrk")
-    kernels.name(dense.axpy, kernels.VECTOR, "scaled sum")
-    kernels.name(dense.eigh_above, kernels.DECOMPOSITION, "eigh")
+    kernels.name(advance, kernels.PASS, "advance")
+    kernels.name(lapack.add_gram, kernels.PRODUCT, "syrk")
+    kernels.name(lapack.axpy, kernels.VECTOR, "scaled sum")
+    kernels.name(lapack.eigh_above, kernels.DECOMPOSITION, "eigh")
     data = data_of(spec)
     rate = measure.gemm_rate()
     ledger.workers = threads.count()
-    method = METHODS[spec["method"]].configured(spec.get("preset"), **NORM)
-    problem = Problem.of(data.y, data.observed, (1, 2))
-    with threads.own_threads():  # as `solve` does
-        start = time.perf_counter()
-        state = method.init(problem, np.random.default_rng(0))
-        beginning, total, curve = time.perf_counter() - start, 0.0, []
-        ledger.clear()
-        for _ in range(method.max_steps):
-            start = time.perf_counter()
-            state, step = method.step(problem, state)
-            total += time.perf_counter() - start
-            curve.append(data.psnr(method.answer(state).reshape(data.y.shape), problem.scale))
-            if max(step.primal, step.change) <= method.tolerance(problem.y.dtype):
-                break
-        rows = ledger.rows()
-        start = time.perf_counter()
-        method.learned(problem, state)
+    run = Run(
+        Problem.of(data.y, data.observed, (1, 2)), METHODS[spec["method"]].configured(spec.get("preset"), **NORM), 0
+    )
+    run.begin()
+    beginning = run.seconds
+    ledger.clear()
+    curve = [data.psnr(run.answer().reshape(data.y.shape), run.problem.scale) for _ in run]
+    rows = ledger.rows()
+    start = time.perf_counter()
+    run.learned()
     return described(data) | {
         "curve": curve,
-        "seconds": total,
+        "seconds": run.seconds - beginning,
         "init": beginning,
         "transform": time.perf_counter() - start,  # what complete() spends on the transform that it returns
         "kernels": rows,
@@ -130,6 +123,7 @@ def pair(spec: Spec) -> Spec:
     """
     from qrank.methods import METHODS
     from qrank.problem import Problem
+    from qrank.run import Run
 
     from . import literal
 
@@ -139,8 +133,9 @@ def pair(spec: Spec) -> Spec:
     stages = sorted({round(v) for v in np.linspace(1, last, spec["stages"])})
     method = METHODS[name].configured("paper")
     settings = literal.settings_of(method)
-    problem = Problem.of(data.y, data.observed, (1, 2))
-    state = method.init(problem, np.random.default_rng(0))
+    run = Run(Problem.of(data.y, data.observed, (1, 2)), method, 0)
+    run.begin()
+    ours = iter(run)
     largest = float(np.abs(data.y).max())
     theirs: literal.State | None = None
     at, ours_seconds, theirs_seconds, differences, rates, curve = [], [], [], [], [], []
@@ -149,21 +144,21 @@ def pair(spec: Spec) -> Spec:
         if k in stages:
             if k > 1:
                 pause()
-            theirs, left, stage = literal.resume(problem, state), repeats, k
+            theirs, left, stage = literal.resume(run.problem, run.state), repeats, k
             rates.append(measure.gemm_rate())
         if theirs is not None:
             start = time.perf_counter()
             theirs = literal.step(name, data.y, data.observed, theirs, settings)
             theirs_seconds.append(time.perf_counter() - start)
-        start = time.perf_counter()
-        state, _ = method.step(problem, state)
-        spent = time.perf_counter() - start
-        x = method.answer(state).reshape(data.y.shape)
-        curve.append(data.psnr(x, problem.scale))
+        before = run.seconds
+        next(ours)
+        spent = run.seconds - before
+        x = run.answer().reshape(data.y.shape)
+        curve.append(data.psnr(x, run.problem.scale))
         if theirs is not None:
             at.append(stage)
             ours_seconds.append(spent)
-            differences.append(float(np.abs(x * problem.scale - theirs.X).max()) / largest)
+            differences.append(float(np.abs(x * run.problem.scale - theirs.X).max()) / largest)
             left -= 1
             if left == 0:
                 theirs = None

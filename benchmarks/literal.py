@@ -103,7 +103,7 @@ def _tnn(T: np.ndarray, lam: float, state: State, settings: Settings) -> tuple[n
 
 
 def _motqn(T: np.ndarray, lam: float, state: State, settings: Settings) -> tuple[np.ndarray, np.ndarray, float]:
-    """Descend the Moreau envelope of the Q-nuclear norm by Cayley steps, as ``qrank.learn.ManifoldDescent`` does.
+    """Descend the Moreau envelope of the Q-nuclear norm by Cayley steps, as ``qrank.priors.ManifoldDescent`` does.
 
     The curve search is the package's; the decompositions are dense SVDs. Q = V R with V = PCA(T) and R orthogonal,
     starting from V or, with ``go_on``, from the better of V and the last Q.
@@ -156,14 +156,13 @@ def settings_of(method: Any) -> Settings:
 def resume(problem: Any, state: Any) -> State:
     """Return the state of the package, which is smaller, in the paper's notation and the data's unit.
 
-    Off omega Z = 0 and E = -X; on it E = 0 and Z = mu (T - Y): see ``qrank.admm``.
+    Off omega Z = 0 and E = -X; on it E = 0 and Z = mu (T - Y): see ``qrank.fit``.
     """
-    Y, T, mu = problem.stack, state.t, state.mu / problem.scale
-    E = np.where(problem.observed.reshape(T.shape), 0.0, Y - T) * problem.scale
-    Z = np.where(problem.observed.reshape(T.shape), T - Y, 0.0) * (problem.scale * mu)
+    Y, T, mu, omega = problem.stack, state.t, state.mu / problem.scale, problem.mask
+    E = np.where(omega, 0.0, Y - T) * problem.scale
+    Z = np.where(omega, T - Y, 0.0) * (problem.scale * mu)
     X = T * problem.scale
-    X[state.observed] = np.concatenate(state.x_known) * problem.scale
-    learned = state.learned
-    if learned is None or learned.tau is None:  # nothing of the last Q is needed
+    X[omega] = np.concatenate(state.fit) * problem.scale
+    if state.prior.q is None:  # nothing of the last Q is needed
         return State(X, E, Z, mu)
-    return State(X, E, Z, mu, np.array(learned.transform.matrix), learned.tau / problem.scale)
+    return State(X, E, Z, mu, np.array(state.prior.q), state.prior.tau / problem.scale)

@@ -11,6 +11,7 @@ from benchmarks import cases, kernels, literal, measure, page, readme, report, s
 
 from qrank.methods import METHODS
 from qrank.problem import Problem
+from qrank.run import Run
 
 SHAPES = {"n1 n2 < n3": (24, 3, 5), "n1 n2 > n3": (7, 10, 9)}
 
@@ -35,16 +36,16 @@ def test_the_literal_algorithm_and_the_package_agree_over_thirty_steps(
     x, omega = low_rank(shape)
     y = np.where(omega, x, 0)
     method = METHODS[name].configured("paper", mu0=1.2 / np.linalg.norm(y), **options)  # active at once
-    problem = Problem.of(y, omega, (1, 2))
-    state = method.init(problem, np.random.default_rng(0))
+    run = Run(Problem.of(y, omega, (1, 2)), method, 0)
+    steps, scale = iter(run), run.problem.scale
     settings = literal.settings_of(method)
     theirs = literal.start(y, settings)
     for k in range(30):
-        state, told = method.step(problem, state)
+        _, record = next(steps)
         theirs = literal.step(name, y, omega, theirs, settings)
-        ours = method.answer(state) * problem.scale
+        ours = run.answer() * scale
         assert np.abs(ours - theirs.X).max() <= 1e-6 * np.abs(y).max(), f"step {k + 1}"
-        assert max(told.primal, told.change) == pytest.approx(theirs.residual, rel=1e-5)
+        assert max(record.primal, record.change) == pytest.approx(theirs.residual, rel=1e-5)
     assert 0 < np.linalg.norm(ours - x) < np.linalg.norm(y - x)
 
 
@@ -53,15 +54,15 @@ def test_the_literal_algorithm_goes_on_from_the_state_of_the_package(name: str) 
     x, omega = low_rank((9, 14, 11))
     y = 3 * np.where(omega, x, 0)
     method = METHODS[name].configured("paper", mu0=0.5)
-    problem = Problem.of(y, omega, (1, 2))
-    state = method.init(problem, np.random.default_rng(0))
+    run = Run(Problem.of(y, omega, (1, 2)), method, 0)
+    steps = iter(run)
     for _ in range(10):
-        state, _ = method.step(problem, state)
-    theirs = literal.resume(problem, state)
+        next(steps)
+    theirs = literal.resume(run.problem, run.state)
     for _ in range(3):
-        state, _ = method.step(problem, state)
+        next(steps)
         theirs = literal.step(name, y, omega, theirs, literal.settings_of(method))
-    assert np.abs(method.answer(state) * problem.scale - theirs.X).max() <= 1e-8
+    assert np.abs(run.answer() * run.problem.scale - theirs.X).max() <= 1e-8
 
 
 def test_generated_data_has_the_shape_and_the_range_of_the_data_it_stands_for() -> None:

@@ -44,7 +44,8 @@ class Problem:
             raise InputError(f"the array is empty: its shape is {values.shape}")
         if not known.any():
             raise InputError("no entry is observed: there is nothing to complete from")
-        return cls(*kind.scaled(values, known, layout), layout)
+        y, inner_known, exponent = kind.scaled(values, known, layout)
+        return cls(y, inner_known, exponent, layout)
 
     @property
     def scale(self) -> float:

@@ -6,10 +6,11 @@ import math
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
+from . import kernels
 from .kernels import threads
 from .kernels.memory import Workspace
 from .problem import Problem
@@ -21,11 +22,11 @@ SMALL = 1 << 18  # entries below which handing work to a second thread costs mor
 class Solver(Protocol):
     """What the loop asks of a method: see `qrank.methods.Method`."""
 
-    max_steps: int
+    shares_out: ClassVar[bool]
 
     @property
-    def shares_out(self) -> bool:
-        """Whether its kernels use threads.py throughout, so that BLAS needs no threads of its own."""
+    def max_steps(self) -> int:
+        """How many steps at the most."""
         ...
 
     def init(self, problem: Problem, work: Workspace, rng: np.random.Generator) -> Any:
@@ -73,16 +74,22 @@ class Run:
     ) -> None:
         self.problem, self.method, self.rng = problem, method, np.random.default_rng(rng)
         self.state, self.k, self.seconds = state, k, 0.0
-        self.work = Workspace()
+        self.work = Workspace(kernels.of(problem.y).empty)
         self.status = Status.INTERRUPTED
 
-    def __iter__(self) -> Iterator[tuple[Any, Record]]:
-        problem, method = self.problem, self.method
+    def begin(self) -> None:
+        """Make the first state, if there is none."""
         start = time.perf_counter()
         if self.state is None:
             with self._threads():
-                self.state = method.init(problem, self.work, self.rng)
+                self.state = self.method.init(self.problem, self.work, self.rng)
+        self.seconds += time.perf_counter() - start
+
+    def __iter__(self) -> Iterator[tuple[Any, Record]]:
+        problem, method = self.problem, self.method
+        self.begin()
         while self.k < method.max_steps:
+            start = time.perf_counter()
             try:
                 with self._threads():
                     self.state, step = method.step(problem, self.state, self.work, self.rng)
@@ -96,7 +103,6 @@ class Run:
             yield self.state, self._record(step, held)
             if self.status is not Status.INTERRUPTED:
                 return
-            start = time.perf_counter()
 
     def _threads(self) -> AbstractContextManager[None]:
         small = self.problem.y.size < SMALL

@@ -5,7 +5,7 @@ import pytest
 
 import qrank
 from qrank.errors import InputError, KindError
-from qrank.kernels.unfoldings import Unfolding, spectral_norm
+from qrank.kernels.unfoldings import Unfolding, unfolding_norm
 from qrank.methods import METHODS
 from qrank.result import Status
 from qrank.transforms.framelets import Framelet, bspline_filters
@@ -238,12 +238,12 @@ def test_framelet_filters_are_those_of_the_literature():
     "shape", [(5, 7), (7, 5), (3, 4, 5), (20, 3, 4), (2, 20, 3), (3, 4, 20), (2, 3, 4, 5), (1, 4, 1)]
 )
 def test_unfoldings(shape, piece, monkeypatch):
-    monkeypatch.setattr("qrank.kernels.unfoldings.PIECE", piece)
+    monkeypatch.setattr("qrank.kernels.unfoldings.UNFOLDED", piece)
     rng = np.random.default_rng(0)
     x = rng.standard_normal(shape)
     for mode in range(x.ndim):
         true = np.linalg.svd(qrank.tensor.unfold(x, mode), compute_uv=False)
-        assert spectral_norm(x, mode) == pytest.approx(true[0])
+        assert unfolding_norm(x, mode) == pytest.approx(true[0])
         for lam in (0.8, 1e-9, 0.99 * true[0], 1.01 * true[0]):  # squaring is safe, is not, one value is left, none is
             m = np.full(shape, np.nan)
 
@@ -251,7 +251,7 @@ def test_unfoldings(shape, piece, monkeypatch):
                 of(m)[...] = piece
                 return float(((piece - argument) ** 2).sum())
 
-            shrunk = Unfolding(shape, mode).shrink(lam, x.dtype, lambda of: of(x), keep)
+            shrunk = Unfolding(shape, mode).shrink(lam, x.dtype, lambda piece: piece(x), keep)
             after = np.linalg.svd(qrank.tensor.unfold(m, mode), compute_uv=False)
             np.testing.assert_allclose(after, np.maximum(true - lam, 0), atol=1e-10)
             assert shrunk.value == pytest.approx(after.sum(), abs=1e-10)
@@ -296,7 +296,7 @@ def prox(x, mode, lam):
         of(m)[...] = piece
         return 0.0
 
-    Unfolding(x.shape, mode).shrink(lam, x.dtype, lambda of: of(x), keep)
+    Unfolding(x.shape, mode).shrink(lam, x.dtype, lambda piece: piece(x), keep)
     return m
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import qrank
+from qrank.kernels.memory import Workspace
 from qrank.methods.latent import Latent
 from qrank.methods.snn import HaLRTC
 from qrank.problem import Problem
@@ -114,10 +115,10 @@ def test_third_mode_methods(data, name):
 
 
 def run(method, problem, steps):
-    state = method.init(problem, np.random.default_rng(0))
-    step = None
+    work, rng = Workspace(), np.random.default_rng(0)
+    state, step = method.init(problem, work, rng), None
     for _ in range(steps):
-        state, step = method.step(problem, state)
+        state, step = method.step(problem, state, work, rng)
     return state, step
 
 

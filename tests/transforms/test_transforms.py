@@ -23,7 +23,7 @@ def test_isometry_and_inverse(kind, n3, dtype):
     transform = KINDS[kind](n3)
     t = np.random.default_rng(n3).standard_normal((n3, 3, 2)).astype(dtype)
     g = transform.forward(t)
-    weights = np.ones(transform.r) if transform.weights is None else transform.weights
+    weights = np.ones(transform.r) if transform.multiplicity is None else transform.multiplicity
     tolerance = 1e-5 if dtype == np.float32 else 1e-11
     assert (weights @ (np.abs(g) ** 2).sum(axis=(1, 2))) == pytest.approx((t**2).sum(), rel=10 * tolerance)
     back = transform.backward(g)
@@ -114,7 +114,7 @@ def test_plot(rng):
 def test_packed_fourier_is_fourier_with_parts_as_slices(n3, rng):
     t = rng.standard_normal((n3, 4, 5))
     g, packed = Fourier(n3).forward(t), Fourier(n3).packed.forward(t)
-    weights = Fourier(n3).packed.weights
+    weights = Fourier(n3).packed.multiplicity
     np.testing.assert_allclose(packed[weights > 0], g.real, atol=1e-12)
     np.testing.assert_allclose(packed[weights == 0], g.imag[1 : (n3 + 1) // 2], atol=1e-12)
 

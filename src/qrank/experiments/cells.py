@@ -7,7 +7,6 @@ import math
 import re
 import time
 import warnings
-from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,8 @@ from ..kernels import threads
 from ..methods import METHODS, Method
 from ..metrics import psnr
 from ..problem import Problem
-from ..result import OnStep, Record
+from ..result import OnStep
+from ..run import Run
 from ..version import versions
 from . import sources
 
@@ -132,31 +132,15 @@ def _followed(
     cell: Cell, truth: np.ndarray, known: np.ndarray, method: Method, on_step: OnStep | None
 ) -> tuple[np.ndarray, list[float], str, list[float]]:
     """Run a method step by step, with the PSNR after each; the clock stands while that is measured."""
-    problem = Problem.of(truth, known, (1, 2))
-    stamps: list[float] = []
-    curve: list[float] = []
-    clock, status = 0.0, "STEP_LIMIT"
-    with threads.own_threads() if method.shares_out else nullcontext():
-        start = time.perf_counter()
-        state = method.init(problem, np.random.default_rng(cell.draw))
-        for k in range(1, method.max_steps + 1):
-            state, told = method.step(problem, state)
-            clock += time.perf_counter() - start
-            stamps.append(clock)
-            x = method.answer(state).reshape(truth.shape) * problem.scale
-            x[known] = truth[known]
-            curve.append(_finite(psnr(sources.shown(cell.data, x), truth)))
-            if on_step is not None:
-                on_step(
-                    Record(
-                        k, clock, told.objective, told.primal, told.dual, told.change, told.mu, told.rank, told.slices
-                    )
-                )
-            if max(told.primal, told.change) <= method.tolerance(problem.y.dtype):
-                status = "CONVERGED"
-                break
-            start = time.perf_counter()
-    return x, stamps, status, curve
+    problem, stamps, curve, x = Problem.of(truth, known, (1, 2)), [], [], truth
+    steps = Run(problem, method, cell.draw)
+    for _, record in steps:
+        x = method.fit.restore(problem.unscaled(steps.answer().copy()), truth, known)
+        stamps.append(record.seconds)
+        curve.append(_finite(psnr(sources.shown(cell.data, x), truth)))
+        if on_step is not None and on_step(record):
+            break
+    return x, stamps, steps.status.name, curve
 
 
 def _pictures(truth: np.ndarray, known: np.ndarray, x: np.ndarray) -> dict[str, np.ndarray]:

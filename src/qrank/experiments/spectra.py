@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from ..kernels import threads
-from ..kernels.spectral import singular_values
 from ..study.store import RunStore
 from ..transforms import Fourier, Matrix, pca
 from ..version import versions
@@ -34,9 +33,7 @@ def of(x: np.ndarray) -> dict[str, list[float]]:
     fourier = Fourier(len(x))
     learned = Matrix(pca(x, slice_axes=(1, 2)))
     with threads.own_threads():
-        by_slice = singular_values(fourier.forward(x))
-        under_q = singular_values(learned.forward(x))
-    pairs = np.repeat(by_slice, fourier.weights.astype(int), axis=0)  # conjugate slices have the same values
+        pairs, under_q = fourier.singular_values(x), learned.singular_values(x)
     unfolded = np.linalg.norm(learned.forward(x).reshape(learned.r, -1), axis=1)  # those of X_(3), by Lemma 2
 
     def largest(values: np.ndarray) -> list[float]:

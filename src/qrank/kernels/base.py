@@ -23,6 +23,7 @@ class Kernels:
     like: Callable[..., Any]  # (x, array) -> x as an array of the user's kind: masked, labelled, …
 
     # Of a stack
+    empty: Callable[..., Any]  # (shape, dtype), for the workspace
     copy: Callable[..., Any]  # (t, out=None)
     norm: Callable[..., float]  # (t) -> ||T||_F
     product: Callable[..., Any]  # (m, t, out=None) -> T x_3 M^T, m (k, n3)

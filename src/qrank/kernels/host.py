@@ -22,6 +22,7 @@ LOOKED_AT = 1 << 17  # entries that are looked at together
 class Host(Kernels):
     """The operations on NumPy arrays; masked arrays and whatever NumPy can take are seen as such."""
 
+    empty = staticmethod(np.empty)
     copy = staticmethod(products.copy)
     product = staticmethod(products.product)
     fourier = staticmethod(products.fourier)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import threading
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +17,8 @@ class Workspace:
     next T; the memory of the last T is then the spare one (`lend`). Until G is made, it is room to work in.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, empty: Callable[..., Any] = np.empty) -> None:
+        self._empty = empty  # of the kind of array that the run works on
         self._buffers: dict[str, np.ndarray] = {}
         self._parts: dict[str, Workspace] = {}
 
@@ -29,12 +32,12 @@ class Workspace:
         size = math.prod(shape)
         buffer = self._buffers.get(name)
         if buffer is None or buffer.size < size or buffer.dtype != dtype:
-            buffer = self._buffers[name] = np.empty(size, dtype)
+            buffer = self._buffers[name] = self._empty(size, dtype)
         return buffer[:size].reshape(shape)
 
     def part(self, name: str) -> Workspace:
         """Return a workspace within this one, with names of its own."""
-        return self._parts.setdefault(name, Workspace())
+        return self._parts.setdefault(name, Workspace(self._empty))
 
     def lend(self, name: str, array: np.ndarray) -> None:
         """Use a C-contiguous array that is not needed any more for what is called so from now on."""

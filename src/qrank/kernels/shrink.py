@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 
@@ -220,12 +220,12 @@ def _shrink_parts(pair: np.ndarray, lam: float, penalty: Shrinkage) -> tuple[flo
     np.subtract(blocks[:n1, n1:].T, blocks[:n1, n1:], out=gram.imag)
     sure = tells(energy, lam, gram.dtype)
     w, b = eigh_above(gram, lam * lam if sure else -np.inf)
-    k = len(w)
+    k, parts = len(w), cast(Any, b)
     s = np.sqrt(np.maximum(w, 0))
     factor = np.sqrt(penalty.prox(s, lam) / np.maximum(s, lam))[:, None] if sure else a.dtype.type(1)
     m = scratch("parts", (2, k, 2, n1), a.dtype)
-    np.multiply(b.imag, factor, out=m[1, :, 0])
-    np.multiply(b.real, factor, out=m[1, :, 1])
+    np.multiply(parts.imag, factor, out=m[1, :, 0])
+    np.multiply(parts.real, factor, out=m[1, :, 1])
     m[0, :, 0] = m[1, :, 1]
     np.negative(m[1, :, 0], out=m[0, :, 1])
     turn = m.reshape(2 * k, 2 * n1)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..kernels.spectral import singular_values
 from ..result import Completion
 from ..tensor import Layout
 from ..transforms import Fourier, Transform
@@ -36,14 +35,8 @@ class Spectrum:
         named: dict[str, Transform] = {"Fourier": fourier}
         if own is not None and not isinstance(own, Fourier):
             named = {f"Q of {result.method.name}": own} | named
-        sigmas = {name: singular_values(q.forward(stack)) for name, q in named.items()}
+        sigmas = {name: q.singular_values(stack) for name, q in named.items()}
         first = next(iter(sigmas.values()))
         ranks = (first > RANK_SHARE * first.max()).sum(axis=1) if first.max() > 0 else np.zeros(len(first), int)
-        values = {name: _sorted(sigma, named[name].weights) for name, sigma in sigmas.items()}
+        values = {name: np.sort(sigma, axis=None)[::-1] for name, sigma in sigmas.items()}
         return cls(values, ranks, first.shape[1], stride)
-
-
-def _sorted(sigma: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
-    if weights is not None:
-        sigma = np.repeat(sigma, weights.astype(int), axis=0)
-    return np.sort(sigma, axis=None)[::-1]

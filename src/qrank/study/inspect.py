@@ -13,7 +13,6 @@ import numpy as np
 from ..api import complete
 from ..data import observed as draw
 from ..errors import ConvergenceWarning, need
-from ..kernels.spectral import singular_values
 from ..metrics import rmse
 from ..problem import Problem
 from ..transforms import Cosine, Fourier, Identity, Matrix, Transform, pca
@@ -225,16 +224,10 @@ def _spectra(stack: np.ndarray) -> dict[str, Spectrum]:
         "wavelet": wavelet(n3),
         "identity": Identity(n3),
     }
-    found = {name: _sorted_values(transform, stack) for name, transform in named.items()}
+    stack = np.ascontiguousarray(stack)
+    found = {name: np.sort(q.singular_values(stack), axis=None)[::-1] for name, q in named.items()}
     unit = float(found["identity"].sum()) or 1.0
     return {name: Spectrum(s, _rank99(s), float(s.sum()) / unit) for name, s in found.items()}
-
-
-def _sorted_values(transform: Transform, stack: np.ndarray) -> np.ndarray:
-    s = singular_values(transform.forward(np.ascontiguousarray(stack)))
-    if transform.weights is not None:
-        s = np.repeat(s, transform.weights.astype(int), axis=0)
-    return np.sort(s.ravel())[::-1]
 
 
 def _rank99(s: np.ndarray) -> int:

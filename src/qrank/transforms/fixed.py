@@ -36,7 +36,9 @@ class Identity(Square):
         """Return a copy of T."""
         return kernels.of(t).copy(t, out)
 
-    backward = forward
+    def backward(self, g: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+        """Return a copy of G."""
+        return kernels.of(g).copy(g, out)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,38 @@
+"""One pass from X to the next T."""
+
+import numpy as np
+import pytest
+
+from qrank.kernels.advance import PASSED, advance, known_entries
+
+
+def test_a_fixed_point_stays_put(rng):
+    """At mu -> infinity T = X = Y on Omega: a converged answer is left where it is."""
+    x = rng.standard_normal((6, 5, 4))
+    t, observed = np.moveaxis(x, 2, 0).copy(), rng.random((4, 6, 5)) < 0.5
+    y = np.where(observed, t, 0)
+    before = t.copy()
+    x = before.copy()
+    residuals = advance(t, x, y, observed, 0.9)
+    np.testing.assert_allclose(x, before, atol=1e-14)
+    assert residuals.primal == residuals.change == residuals.dual == 0
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("size", "share"), [(5, 0.5), (PASSED, 0.3), (2 * PASSED + 17, 0.9), (3 * PASSED, 0.0)])
+def test_one_pass_is_the_papers_updates(dtype, size, share, rng):
+    """E, Z and the residuals written out, against the pass in pieces; a piece with nothing known, too."""
+    observed = rng.random(size) < share
+    observed[-PASSED:] &= size <= 2 * PASSED
+    y = np.where(observed, rng.standard_normal(size), 0)
+    t, x, x_old, ratio = rng.standard_normal(size), rng.standard_normal(size), rng.standard_normal(size), 0.8
+    x_old[~observed] = t[~observed]  # off Omega T is the last X
+    e, z = np.where(observed, 0, y - x), np.where(observed, t - x, 0)  # Z / mu
+    state, last = x.astype(dtype), known_entries(x_old.astype(dtype), observed)
+    found = advance(t.astype(dtype), state, y.astype(dtype), observed, ratio, last)
+    near = {"rtol": 1e-4, "atol": 1e-5} if dtype == np.float32 else {"rtol": 1e-12, "atol": 1e-14}
+    np.testing.assert_allclose(state, y - e + ratio * z, **near)
+    np.testing.assert_allclose(np.concatenate(last), x[observed], **near)
+    norms = np.linalg.norm((y - x)[observed]), np.linalg.norm((x - t)[~observed]), np.linalg.norm(z)
+    largest = np.abs((y - x)[observed]).max(initial=0), np.abs(x - x_old).max()
+    np.testing.assert_allclose(found, (*norms, *largest), **near)
