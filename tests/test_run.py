@@ -32,16 +32,11 @@ def options(name, x):
 def test_the_hand_run_loop_equals_complete(rng):
     x, observed = problem(rng)
     result = qrank.complete(x, observed, "motqn", rng=3)
-    given, method, work, own = (
-        Problem.of(x, observed),
-        METHODS["motqn"].configured(),
-        Workspace(),
-        np.random.default_rng(3),
-    )
-    state = method.init(given, work, own)
+    given, method, work = Problem.of(x, observed), METHODS["motqn"].configured(), Workspace(3)
+    state = method.init(given, work)
     for record in result.history:
         before = state
-        state, step = method.step(given, state, work, own)
+        state, step = method.step(given, state, work)
         assert type(state) is type(before)
         assert step.objective * given.scale == pytest.approx(record.objective, rel=1e-9)
     found = given.unscaled(method.answer(given, state, work).copy())
@@ -86,7 +81,7 @@ def test_a_run_goes_on_from_a_copy_of_its_state(name, rng):
     for _, record in first:
         if record.step == 5:
             state, generator = copy.deepcopy(first.state), np.random.default_rng()
-            generator.bit_generator.state = first.rng.bit_generator.state
+            generator.bit_generator.state = first.work.rng.bit_generator.state
     again = Run(given, method, generator, state, 5)
     records = [record for _, record in again]
     assert [record.step for record in records] == list(range(6, 13))

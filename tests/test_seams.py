@@ -12,7 +12,7 @@ import pytest
 import qrank
 from conftest import low_rank
 from qrank import kernels
-from qrank.fit import Agreed, Exact
+from qrank.fit import Agreed, Fit
 from qrank.kernels import Kernels, host
 from qrank.kernels.advance import Residuals
 from qrank.kernels.shrink import Shrunk
@@ -20,7 +20,7 @@ from qrank.methods import METHODS
 from qrank.methods.fixed import FixedQ
 from qrank.methods.tqn import VMTQN, Recipe
 from qrank.penalties import PENALTIES, Penalty
-from qrank.priors import Proxed
+from qrank.priors import Prior, Proxed
 from qrank.transforms import Transform
 
 
@@ -34,22 +34,16 @@ def clip(rng):
 
 
 @dataclass(frozen=True)
-class Smooth:
+class Smooth(Prior):
     """X = argmin_X lam/2 sum ||difference along the third mode||^2 + 1/2 ||X - T||_F^2: a linear system."""
-
-    def start(self, t, rng):
-        return ()
 
     def size(self, t, state):
         return 10.0
 
-    def __call__(self, t, lam, state, work, rng):
+    def __call__(self, t, lam, state, work):
         step = np.diff(np.eye(len(t)), axis=0)
         x = np.linalg.solve(np.eye(len(t)) + lam * step.T @ step, t.reshape(len(t), -1)).reshape(t.shape)
         return Proxed(x, state, lam / 2 * float(np.square(np.diff(x, axis=0)).sum()), len(t), len(t))
-
-    def transform(self, x, spare, state, work):
-        return None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -75,7 +69,7 @@ def test_a_prior_of_ones_own(monkeypatch):
 
 
 @dataclass(frozen=True)
-class Within(Exact):
+class Within(Fit):
     """Known values were rounded: X within half a unit of Y on Omega."""
 
     unit: float = 1.0
@@ -85,14 +79,11 @@ class Within(Exact):
         u = x - t if state is None else x + state  # X + U
         w = np.where(problem.mask, np.clip(u, problem.stack - half, problem.stack + half), x)
         u = np.where(problem.mask, u - w, 0) * (lam_next / lam)
-        size = problem.norm
+        size = problem.size
         return Agreed(w - u, u, float(np.linalg.norm(x - w)) / size, 0.0, float(np.linalg.norm(w - t)) / size)
 
     def answer(self, problem, t, state, work):
         return t if state is None else t + state
-
-    def restore(self, x, given, known):
-        return x
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

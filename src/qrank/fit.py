@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -40,37 +40,37 @@ class Agreed(NamedTuple):
     change: float  # how far X has moved; relative, or absolute under the paper's rule
 
 
-class Fit(Protocol):
+class Fit:
     """T = fit(T, X, lam, lam_next), with a state of arrays and numbers."""
 
     def start(self, problem: Problem) -> tuple[Any, Any]:
-        """Return the first T, (n3, n1, n2), and the state before the first step."""
-        ...
+        """Return the first T, (n3, n1, n2), and the state before the first step: the zero-filled data, and nothing."""
+        return kernels.of(problem.y).copy(problem.stack), None
 
     def __call__(
         self, problem: Problem, t: Any, x: Any, lam: float, lam_next: float, state: Any, work: Workspace
     ) -> Agreed:
         """Return the next T, which may be made in the memory of X."""
-        ...
+        raise AssertionError(f"{type(self).__name__} defines no update")
 
     def answer(self, problem: Problem, t: Any, state: Any, work: Workspace) -> Any:
         """Return X as a stack, in memory that the next step overwrites."""
-        ...
+        raise AssertionError(f"{type(self).__name__} defines no answer")
 
     def restore(self, x: Any, given: Any, known: Any) -> Any:
-        """Return the answer, of the given array's shape, with what is known of it as the fit wants it."""
-        ...
+        """Return the answer, of the given array's shape, with what is known of it as the fit wants it: as it is."""
+        return x
 
 
 @dataclass(frozen=True)
-class Exact:
+class Exact(Fit):
     """X = Y on Omega. ``absolute``: the residuals of the paper's rule, largest entries in the data's unit."""
 
     absolute: bool = False
 
     def start(self, problem: Problem) -> tuple[Any, Any]:
         """Start from X = 0, Z = 0: T is the zero-filled data. The state is X on Omega, for the paper's rule only."""
-        t = kernels.of(problem.y).copy(problem.stack)
+        t, _ = super().start(problem)
         return t, known_entries(np.zeros_like(t), problem.mask) if self.absolute else None
 
     def __call__(
@@ -82,8 +82,7 @@ class Exact:
         dual = r.change / max(r.dual, float(np.finfo(x.dtype).tiny))
         if self.absolute:
             return Agreed(x, state, r.primal_max * problem.scale, dual, r.change_max * problem.scale)
-        size = problem.norm or 1.0
-        return Agreed(x, state, r.primal / size, dual, r.change / size)
+        return Agreed(x, state, r.primal / problem.size, dual, r.change / problem.size)
 
     def answer(self, problem: Problem, t: Any, state: Any, work: Workspace) -> Any:
         """Return T off Omega; on Omega Y, where X itself is not kept."""
@@ -99,7 +98,7 @@ class Exact:
 
 
 @dataclass(frozen=True)
-class Noisy:
+class Noisy(Fit):
     """X near Y on Omega, up to noise of the standard deviation ``sigma``, in the data's unit."""
 
     sigma: float
@@ -111,7 +110,7 @@ class Noisy:
 
     def start(self, problem: Problem) -> tuple[Any, Any]:
         """Start from the zero-filled data and U = 0; the state is U, and W on Omega."""
-        t = kernels.of(problem.y).copy(problem.stack)
+        t, _ = super().start(problem)
         return t, (np.zeros_like(t), t)
 
     def __call__(
@@ -119,7 +118,7 @@ class Noisy:
     ) -> Agreed:
         """Take W between X + U and Y on Omega, and X off it."""
         (u, w_old), on, tau = state, problem.mask, self.tau(problem)
-        norm, size = kernels.of(t).norm, problem.norm or 1.0
+        norm, size = kernels.of(t).norm, problem.size
         moved = x + u
         w = np.where(on, (tau * moved + lam * problem.stack) / (tau + lam), x)
         u = np.where(on, moved - w, 0)
@@ -130,7 +129,3 @@ class Noisy:
     def answer(self, problem: Problem, t: Any, state: Any, work: Workspace) -> Any:
         """Return W: the estimate everywhere, also where a noisy value was known."""
         return kernels.of(t).copy(state[1], out=work.array("spare", t.shape, t.dtype))
-
-    def restore(self, x: Any, given: Any, known: Any) -> Any:
-        """Return x: what was known was noisy."""
-        return x

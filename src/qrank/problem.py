@@ -67,6 +67,11 @@ class Problem:
         """||Y||_F of the scaled known values."""
         return kernels.of(self.y).norm(self.y)
 
+    @property
+    def size(self) -> float:
+        """||Y||_F, or 1 where that is 0: what residuals are relative to."""
+        return self.norm or 1.0
+
     @cached_property
     def count(self) -> int:
         """The number of observed entries."""

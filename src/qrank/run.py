@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, ClassVar, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -19,37 +19,6 @@ from .result import Record, Status, Step
 SMALL = 1 << 18  # entries below which handing work to a second thread costs more than it saves
 
 
-class Solver(Protocol):
-    """What the loop asks of a method: see `qrank.methods.Method`."""
-
-    shares_out: ClassVar[bool]
-
-    @property
-    def max_steps(self) -> int:
-        """How many steps at the most."""
-        ...
-
-    def init(self, problem: Problem, work: Workspace, rng: np.random.Generator) -> Any:
-        """Return the state before the first step."""
-        ...
-
-    def step(self, problem: Problem, state: Any, work: Workspace, rng: np.random.Generator) -> tuple[Any, Step]:
-        """Return the next state, and what is to be told of the step."""
-        ...
-
-    def answer(self, problem: Problem, state: Any, work: Workspace) -> Any:
-        """Return X."""
-        ...
-
-    def learned(self, problem: Problem, state: Any, work: Workspace) -> Any:
-        """Return the transform that the run ended with."""
-        ...
-
-    def tolerance(self, dtype: np.dtype) -> float:
-        """Return what the residuals must come down to."""
-        ...
-
-
 class Run:
     """A run as an iterable of (state, record): one step after the other, until the stopping rule is met or nobody asks.
 
@@ -59,30 +28,22 @@ class Run:
     true if no further step is asked for.
 
     >>> from qrank.methods import METHODS
-    >>> run = Run(Problem.of(np.diag([1.0, 2.0]), np.eye(2) > 0), METHODS["tnn"].configured(max_steps=3))
+    >>> run = Run(Problem.of(np.ones((4, 4)), np.eye(4) < 1), METHODS["tnn"].configured(max_steps=3))
     >>> [record.step for _, record in run], run.status.name
     ([1, 2, 3], 'STEP_LIMIT')
     """
 
-    def __init__(
-        self,
-        problem: Problem,
-        method: Solver,
-        rng: np.random.Generator | int | None = None,
-        state: Any = None,
-        k: int = 0,
-    ) -> None:
-        self.problem, self.method, self.rng = problem, method, np.random.default_rng(rng)
-        self.state, self.k, self.seconds = state, k, 0.0
-        self.work = Workspace(kernels.of(problem.y).empty)
-        self.status = Status.INTERRUPTED
+    def __init__(self, problem: Problem, method: Any, rng: Any = None, state: Any = None, k: int = 0) -> None:
+        self.problem, self.method = problem, method
+        self.work = Workspace(rng, kernels.of(problem.y).empty)
+        self.state, self.k, self.seconds, self.status = state, k, 0.0, Status.INTERRUPTED
 
     def begin(self) -> None:
         """Make the first state, if there is none."""
         start = time.perf_counter()
         if self.state is None:
             with self._threads():
-                self.state = self.method.init(self.problem, self.work, self.rng)
+                self.state = self.method.init(self.problem, self.work)
         self.seconds += time.perf_counter() - start
 
     def __iter__(self) -> Iterator[tuple[Any, Record]]:
@@ -92,7 +53,7 @@ class Run:
             start = time.perf_counter()
             try:
                 with self._threads():
-                    self.state, step = method.step(problem, self.state, self.work, self.rng)
+                    self.state, step = method.step(problem, self.state, self.work)
             except np.linalg.LinAlgError:  # LAPACK refuses what is not finite
                 self.status = Status.DIVERGED
                 return
@@ -118,19 +79,8 @@ class Run:
 
     def _record(self, step: Step, held: float | None) -> Record:
         scale = self.problem.scale
-        return Record(
-            step=self.k,
-            seconds=self.seconds,
-            objective=step.objective * scale,
-            primal=step.primal,
-            dual=step.dual,
-            change=step.change,
-            mu=step.mu / scale,
-            rank=step.rank,
-            slices=step.slices,
-            learning=step.learning,
-            holdout=held,
-        )
+        step = step._replace(objective=step.objective * scale, mu=step.mu / scale)
+        return Record(self.k, self.seconds, *step, held)
 
     def answer(self) -> Any:
         """Return X after the last step, scaled, slices last; the next step overwrites it."""

@@ -115,10 +115,10 @@ def test_third_mode_methods(data, name):
 
 
 def run(method, problem, steps):
-    work, rng = Workspace(), np.random.default_rng(0)
-    state, step = method.init(problem, work, rng), None
+    work = Workspace(0)
+    state, step = method.init(problem, work), None
     for _ in range(steps):
-        state, step = method.step(problem, state, work, rng)
+        state, step = method.step(problem, state, work)
     return state, step
 
 

@@ -32,7 +32,7 @@ def test_a_step_is_the_papers_with_all_its_tensors(rng):
     problem = Problem.of(x, observed)
     method = METHODS["tqn"].configured("paper", q=q, mu0=0.5)
     work = Workspace()
-    state = method.init(problem, work, rng)
+    state = method.init(problem, work)
     e, z, mu = np.zeros_like(y), np.zeros_like(y), 0.5
     x_k = np.zeros_like(y)
     for _ in range(30):
@@ -42,7 +42,7 @@ def test_a_step_is_the_papers_with_all_its_tensors(rng):
         e = np.where(observed, 0, y - x_k + z / mu)
         z = z + mu * (y - x_k - e)
         mu = min(1.1 * mu, 1e10)
-        state, step = method.step(problem, state, work, rng)
+        state, step = method.step(problem, state, work)
         found = problem.layout.outer(method.answer(problem, state, work)) * problem.scale
         np.testing.assert_allclose(found, x_k, atol=1e-9)
         assert step.primal == pytest.approx(np.abs(y - x_k - e).max(), abs=1e-9)

@@ -25,7 +25,7 @@ def test_the_mean_written_out(rng):
         part = (u * np.maximum(s - level, 0)[:, None, :]) @ vh
         wanted += weight * part.transpose(np.argsort(order))
     before = t.copy()
-    found = average(t, lam, average.start(t, rng), Workspace(), rng)
+    found = average(t, lam, average.start(t, Workspace()), Workspace())
     np.testing.assert_allclose(found.x, wanted, atol=1e-12)
     np.testing.assert_array_equal(t, before)
     assert found.rank > 0
@@ -33,11 +33,11 @@ def test_the_mean_written_out(rng):
 
 def test_one_prior_alone_is_itself(rng):
     t, prior = rng.standard_normal((4, 5, 6)), QNorm(MaximalVariance(4), Nuclear())
-    alone = prior(t, 1.0, prior.start(t, rng), Workspace(), rng)
+    alone = prior(t, 1.0, prior.start(t, Workspace()), Workspace())
     average = Average((Seen(prior, (0, 1, 2)),), t.shape)
-    mean = average(t, 1.0, average.start(t, rng), Workspace(), rng)
+    mean = average(t, 1.0, average.start(t, Workspace()), Workspace())
     np.testing.assert_allclose(mean.x, alone.x, atol=1e-14)
-    assert average.size(t, average.start(t, rng)) == pytest.approx(prior.size(t, prior.start(t, rng)))
+    assert average.size(t, average.start(t, Workspace())) == pytest.approx(prior.size(t, prior.start(t, Workspace())))
 
 
 def low_multilinear_rank(rng, shape, rank=3):

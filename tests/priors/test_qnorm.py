@@ -24,7 +24,7 @@ def test_pca_learner_on_both_sides_of_square(shape, rng):
     wanted = Matrix(q).backward(g)
     for lasting in (False, True):
         prior = QNorm(MaximalVariance(q.shape[1], lasting), Nuclear())
-        found = prior(t, lam, prior.start(t, rng), Workspace(), rng)
+        found = prior(t, lam, prior.start(t, Workspace()), Workspace())
         np.testing.assert_allclose(found.x, wanted, atol=1e-8)
         assert (found.state.q is not None) == lasting
 
@@ -51,7 +51,7 @@ def test_gradient_of_the_manifold_objective(penalty, rng):
 
 def test_motqn_finds_a_lower_envelope_than_pca(rng):
     t = rng.standard_normal((6, 8, 9))
-    one, many = (ManifoldDescent(6, n, "pca").prox(t, 1.0, Nuclear(), QState(), Workspace(), rng) for n in (1, 40))
+    one, many = (ManifoldDescent(6, n, "pca").prox(t, 1.0, Nuclear(), QState(), Workspace()) for n in (1, 40))
     assert many.learning[0] == pytest.approx(one.learning[0])
     assert many.learning[-1] < many.learning[0] - 0.1
     g = Matrix(many.state.q).forward(t)

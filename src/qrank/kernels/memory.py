@@ -11,13 +11,14 @@ import numpy as np
 
 
 class Workspace:
-    """Scratch arrays of one run, by name; it belongs to the loop and is handed to every step.
+    """What the loop lends to every step of a run: scratch arrays by name, and the generator of whatever is random.
 
-    ``spare`` is the one that has the size of the whole tensor: a step makes G in it, and of G, in place, X, which becomes the
-    next T; the memory of the last T is then the spare one (`lend`). Until G is made, it is room to work in.
+    ``spare`` is the scratch array that has the size of the whole tensor: a step makes G in it, and of G, in place, X, which
+    becomes the next T; the memory of the last T is then the spare one (`lend`). Until G is made, it is room to work in.
     """
 
-    def __init__(self, empty: Callable[..., Any] = np.empty) -> None:
+    def __init__(self, rng: np.random.Generator | int | None = None, empty: Callable[..., Any] = np.empty) -> None:
+        self.rng = np.random.default_rng(rng)
         self._empty = empty  # of the kind of array that the run works on
         self._buffers: dict[str, np.ndarray] = {}
         self._parts: dict[str, Workspace] = {}
@@ -35,13 +36,13 @@ class Workspace:
             buffer = self._buffers[name] = self._empty(size, dtype)
         return buffer[:size].reshape(shape)
 
-    def part(self, name: str) -> Workspace:
-        """Return a workspace within this one, with names of its own."""
-        return self._parts.setdefault(name, Workspace(self._empty))
-
     def lend(self, name: str, array: np.ndarray) -> None:
         """Use a C-contiguous array that is not needed any more for what is called so from now on."""
         self._buffers[name] = flat(array)
+
+    def part(self, name: str) -> Workspace:
+        """Return a workspace within this one, with names of its own and the same generator."""
+        return self._parts.setdefault(name, Workspace(self.rng, self._empty))
 
 
 _local = threading.local()

@@ -19,8 +19,7 @@ Slices are independent, so threads share them out, each holding BLAS to one thre
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -32,20 +31,7 @@ from .spectral import SLICES, energies_of, tells, transposed
 LARGE = 64  # short sides from here on are worth a decomposition of their own, of the values that survive only
 
 
-class Shrinkage(Protocol):
-    """What is done to singular values: see `qrank.penalties`."""
-
-    def prox(self, s: np.ndarray, lam: float) -> np.ndarray:
-        """Return what becomes of singular values."""
-        ...
-
-    def envelope(self, s: np.ndarray, lam: float) -> np.ndarray:
-        """Return the Moreau envelope at singular values."""
-        ...
-
-    def slice_weights(self, norms: Callable[[], np.ndarray]) -> np.ndarray | None:
-        """Return w_i, by which slice i is shrunk with w_i lam, from the slices' nuclear norms; None: all are 1."""
-        ...
+Shrinkage = Any  # what is done to singular values: see `qrank.penalties`, which stands above
 
 
 class Shrunk(NamedTuple):
@@ -54,6 +40,16 @@ class Shrunk(NamedTuple):
     value: float  # sum of the penalty over the shrunk Q-singular values: ||X||_{Q,*} for the nuclear penalty
     envelope: float  # sum of the penalty's Moreau envelope over the Q-singular values before shrinking
     ranks: np.ndarray  # (r,) int: how many singular values of each slice survive
+
+    @property
+    def rank(self) -> int:
+        """How many singular values survive in all."""
+        return int(self.ranks.sum())
+
+    @property
+    def slices(self) -> int:
+        """How many slices are not zero."""
+        return int(np.count_nonzero(self.ranks))
 
 
 def shrink(

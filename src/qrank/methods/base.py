@@ -21,7 +21,7 @@ class Method:
     """Options that every method has. ``step`` is pure but for one thing: it may reuse the arrays of the state it is given.
 
     A method defines ``init``, ``step`` and ``answer``, and has a name and a line that says what it is. Its state is arrays
-    and numbers in tuples and lists; ``work``, the scratch memory, and ``rng`` belong to the loop.
+    and numbers in tuples and lists; ``work``, scratch memory and random numbers, belongs to the loop.
     """
 
     name: ClassVar[str]
@@ -34,18 +34,24 @@ class Method:
     max_steps: int = 500
 
     def __post_init__(self) -> None:
-        check_number("tol", self.tol, above=0)
-        check_number("max_steps", self.max_steps, above=0, whole=True)
+        self.check("tol", above=0)
+        self.check("max_steps", above=0, whole=True)
+
+    def check(self, *names: str, **limits: Any) -> None:
+        """Raise one clear sentence if an option is not a number in its range, nor None where that is its default."""
+        for name in names:
+            if not (getattr(self, name) is None and self.options()[name] is None):
+                check_number(name, getattr(self, name), **limits)
 
     def tolerance(self, dtype: np.dtype) -> float:
         """Return what the residuals must come down to on data of this type: ``tol`` itself."""
         return self.tol
 
-    def init(self, problem: Problem, work: Workspace, rng: np.random.Generator) -> Any:
+    def init(self, problem: Problem, work: Workspace) -> Any:
         """Return the state before the first step."""
         raise AssertionError(f"{self.name} defines no initial state")
 
-    def step(self, problem: Problem, state: Any, work: Workspace, rng: np.random.Generator) -> tuple[Any, Step]:
+    def step(self, problem: Problem, state: Any, work: Workspace) -> tuple[Any, Step]:
         """Return the next state, and what is to be told of the step."""
         raise AssertionError(f"{self.name} defines no step")
 

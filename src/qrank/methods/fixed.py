@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..penalties import penalty_named
-from ..priors import Drawn, Fixed, Learner, Prior, QNorm
+from ..priors import Fixed, Learner, Prior, QNorm
 from ..problem import Problem
 from ..transforms import Cosine, Fourier, Identity, Matrix, Transform, pca, random_orthogonal, transform_of, wavelet
 from .tqn import Recipe
@@ -20,13 +20,15 @@ from .tqn import Recipe
 class FixedQ(Recipe):
     """Methods whose transform does not change in a run."""
 
+    made: ClassVar[Any]  # who makes it, from the length of the third mode
+
     def learner(self, problem: Problem) -> Learner:
         """Return who chooses Q, once."""
         return Fixed(self.transform(problem.layout.n3))
 
     def transform(self, n3: int) -> Transform:
         """Return the transform of a third mode of length n3."""
-        raise AssertionError(f"{self.name} defines no transform")
+        return self.made(n3)
 
     def prior(self, problem: Problem) -> Prior:
         """Return the Q-norm under the transform."""
@@ -59,10 +61,7 @@ class TNN(FixedQ):
 
     name: ClassVar[str] = "tnn"
     about: ClassVar[str] = "tensor nuclear norm: Fourier transform (Lu et al. 2018)"
-
-    def transform(self, n3: int) -> Transform:
-        """Return the DFT."""
-        return Fourier(n3)
+    made: ClassVar[Any] = Fourier
 
 
 class TNNC(FixedQ):
@@ -70,10 +69,7 @@ class TNNC(FixedQ):
 
     name: ClassVar[str] = "tnn-c"
     about: ClassVar[str] = "tensor nuclear norm with the cosine transform (Xu et al. 2019)"
-
-    def transform(self, n3: int) -> Transform:
-        """Return the DCT."""
-        return Cosine(n3)
+    made: ClassVar[Any] = Cosine
 
 
 class TTNN(FixedQ):
@@ -81,10 +77,7 @@ class TTNN(FixedQ):
 
     name: ClassVar[str] = "ttnn"
     about: ClassVar[str] = "tensor nuclear norm with the Daubechies-4 wavelet transform (Song et al. 2019)"
-
-    def transform(self, n3: int) -> Transform:
-        """Return the wavelet transform."""
-        return wavelet(n3)
+    made: ClassVar[Any] = staticmethod(wavelet)
 
 
 class Slicewise(FixedQ):
@@ -92,10 +85,7 @@ class Slicewise(FixedQ):
 
     name: ClassVar[str] = "slicewise"
     about: ClassVar[str] = "each frontal slice on its own, as a low-rank matrix: Q = I"
-
-    def transform(self, n3: int) -> Transform:
-        """Return the identity."""
-        return Identity(n3)
+    made: ClassVar[Any] = Identity
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -114,7 +104,7 @@ class TQNRandom(FixedQ):
     def learner(self, problem: Problem) -> Learner:
         """Return a random square Q, drawn when the run starts."""
         n3 = problem.layout.n3
-        return Drawn(lambda rng: random_orthogonal(n3, n3, rng))
+        return Fixed(lambda rng: random_orthogonal(n3, n3, rng))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -148,4 +138,4 @@ class TQNOracle(FixedQ):
             size = np.linalg.norm(q.T @ layout.stack(truth).reshape(layout.n3, -1), axis=1)
             return Matrix(q[:, size > 1e-12 * size[0]])  # directions that the truth does not have are known not to be
 
-        return Drawn(made)
+        return Fixed(made)

@@ -48,7 +48,7 @@ from ..penalties import Penalty, penalty_named
 from ..problem import Problem
 from ..result import Step
 from ..transforms import Framelet, Matrix, Transform, checked_matrix
-from .base import Method, check_number
+from .base import Method
 from .schedule import FIRST
 
 SINGULAR = 1e-10  # least ratio of singular values of an invertible matrix
@@ -77,24 +77,22 @@ class Analysis(Method):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_number("rho", self.rho, at_least=1)
-        check_number("mu_max", self.mu_max, above=0)
-        if self.mu0 is not None:
-            check_number("mu0", self.mu0, above=0)
+        self.check("rho", at_least=1)
+        self.check("mu0", "mu_max", above=0)
         object.__setattr__(self, "penalty", penalty_named(self.penalty))
 
     def transform(self, n3: int) -> tuple[Transform, float]:
         """Return L for a third mode of length n3, and tau = ||L||_2^2."""
         raise AssertionError(f"{self.name} defines no transform")
 
-    def init(self, problem: Problem, work: Workspace, rng: np.random.Generator) -> State:
+    def init(self, problem: Problem, work: Workspace) -> State:
         """Start from X = Y, zero where missing, and Lambda = 0."""
         x = problem.stack.copy()
         t = self.transform(problem.layout.n3)[0].forward(x)
         mu = self.mu0 * problem.scale if self.mu0 is not None else 1 / (FIRST * (spectral_norm(t) or 1.0))
         return State(x, t, np.zeros_like(t), mu)
 
-    def step(self, problem: Problem, state: State, work: Workspace, rng: np.random.Generator) -> tuple[State, Step]:
+    def step(self, problem: Problem, state: State, work: Workspace) -> tuple[State, Step]:
         """Run one iteration of the linearised ADMM."""
         x_old, t, d, mu = state
         transform, tau = self.transform(problem.layout.n3)
@@ -125,15 +123,8 @@ class Analysis(Method):
             return float(g @ g), size
 
         gap, size = (math.sqrt(v) for v in sums(multiplier, t, g, d))
-        step = Step(
-            objective=shrunk.value,
-            primal=gap / ((problem.norm or 1.0) * tau**0.5),
-            dual=moved * tau**0.5 / max(size, float(np.finfo(x.dtype).tiny)),
-            change=moved / (problem.norm or 1.0),
-            mu=mu,
-            rank=int(shrunk.ranks.sum()),
-            slices=int(np.count_nonzero(shrunk.ranks)),
-        )
+        primal, dual = gap / (problem.size * tau**0.5), moved * tau**0.5 / max(size, float(np.finfo(x.dtype).tiny))
+        step = Step(shrunk.value, primal, dual, moved / problem.size, mu, shrunk.rank, shrunk.slices)
         work.lend("spare", x_old)
         return State(x, t, d, mu_next), step
 
@@ -158,7 +149,7 @@ class FTNN(Analysis):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_number("levels", self.levels, at_least=1, whole=True)
+        self.check("levels", at_least=1, whole=True)
         self.transform(1)  # checks the filters
 
     def transform(self, n3: int) -> tuple[Transform, float]:

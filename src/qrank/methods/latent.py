@@ -39,7 +39,7 @@ from ..kernels.products import sums
 from ..kernels.unfoldings import Piece, Unfolding, accumulate, unfolding_norm
 from ..problem import Problem
 from ..result import Step
-from .base import Method, check_number
+from .base import Method
 from .schedule import FIRST
 from .weights import check_weights, mode_weights
 
@@ -72,15 +72,13 @@ class Latent(Method):
         check_weights("gamma", self.gamma)
         if self.gamma is not None and not np.all(np.asarray(self.gamma) > 0):
             raise InputError(f"gamma must be above 0 for every axis, not {self.gamma!r}: a part of weight 0 takes all")
-        check_number("rho", self.rho, at_least=1)
-        check_number("eta_min", self.eta_min, above=0)
-        if self.eta0 is not None:
-            check_number("eta0", self.eta0, above=0)
+        self.check("rho", at_least=1)
+        self.check("eta0", "eta_min", above=0)
 
     def _weights(self, problem: Problem) -> np.ndarray:
         return mode_weights("gamma", self.gamma, problem) * problem.y.ndim  # 1 each if equal
 
-    def init(self, problem: Problem, work: Workspace, rng: np.random.Generator) -> State:
+    def init(self, problem: Problem, work: Workspace) -> State:
         """Start from X_k = 0 and A = Y."""
         y, gamma = problem.y, self._weights(problem)
         if self.eta0 is not None:
@@ -89,7 +87,7 @@ class Latent(Method):
             eta = FIRST * (max(unfolding_norm(y, k) / g for k, g in enumerate(gamma)) or 1.0)
         return State([np.zeros_like(y) for _ in y.shape], np.zeros_like(y), y.copy(), eta)
 
-    def step(self, problem: Problem, state: State, work: Workspace, rng: np.random.Generator) -> tuple[State, Step]:
+    def step(self, problem: Problem, state: State, work: Workspace) -> tuple[State, Step]:
         """Run one iteration of the ADMM."""
         parts, x_old, a, eta = state
         gamma, x = self._weights(problem), work.array("spare", a.shape, a.dtype)
@@ -127,15 +125,8 @@ class Latent(Method):
 
         found = sums(multiplier, a, x, x_old, problem.y, problem.observed)
         miss, moved, turned, size = (math.sqrt(v) for v in found)
-        step = Step(
-            objective=value,
-            primal=miss / (problem.norm or 1.0),
-            dual=turned / max(size, float(np.finfo(x.dtype).tiny)),
-            change=moved / (problem.norm or 1.0),
-            mu=1 / eta,
-            rank=sum(ranks),
-            slices=sum(r > 0 for r in ranks),
-        )
+        dual = turned / max(size, float(np.finfo(x.dtype).tiny))
+        step = Step(value, miss / problem.size, dual, moved / problem.size, 1 / eta, sum(ranks), sum(map(bool, ranks)))
         work.lend("spare", x_old)
         return State(parts, x, a, eta_next), step
 

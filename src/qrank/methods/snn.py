@@ -49,7 +49,7 @@ from ..kernels.products import keep_known, sums
 from ..kernels.unfoldings import Piece, Unfolding, accumulate, square, unfolding_norm
 from ..problem import Problem
 from ..result import Step
-from .base import Method, check_number
+from .base import Method
 from .schedule import FIRST
 from .weights import check_weights, mode_weights
 
@@ -87,20 +87,16 @@ class SiLRTC(Method):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_weights("alpha", self.alpha)
-        check_number("rho", self.rho, at_least=1)
-        check_number("beta_max", self.beta_max, above=0)
-        if self.beta0 is not None:
-            check_number("beta0", self.beta0, above=0)
+        self.check("rho", at_least=1)
+        self.check("beta0", "beta_max", above=0)
 
-    def init(self, problem: Problem, work: Workspace, rng: np.random.Generator) -> SiLRTCState:
+    def init(self, problem: Problem, work: Workspace) -> SiLRTCState:
         """Start from X = T, zero where missing."""
         alpha = mode_weights("alpha", self.alpha, problem)
         beta = first_coupling(problem, alpha) if self.beta0 is None else self.beta0 * problem.scale
         return SiLRTCState(problem.y.copy(), problem.y.copy(), 1.0, beta)
 
-    def step(
-        self, problem: Problem, state: SiLRTCState, work: Workspace, rng: np.random.Generator
-    ) -> tuple[SiLRTCState, Step]:
+    def step(self, problem: Problem, state: SiLRTCState, work: Workspace) -> tuple[SiLRTCState, Step]:
         """Run one round of block coordinate descent (Algorithm 1 of the paper)."""
         x_old, w, t, beta = state
         alpha, x = mode_weights("alpha", self.alpha, problem), work.array("spare", w.shape, w.dtype)
@@ -137,16 +133,10 @@ class SiLRTC(Method):
 
         sums(extrapolate, w, x_old, x)
         beta_next = min(self.rho * beta, self.beta_max * problem.scale)
-        change = math.sqrt(moved) / (problem.norm or 1.0)
-        step = Step(
-            objective=value + beta / 2 * math.fsum(gap * gap for gap in gaps),
-            primal=0.0 if self.rho == 1 else max(gaps) / (problem.norm or 1.0),  # a fixed beta asks for no M_i = X
-            dual=change,
-            change=change,
-            mu=beta,
-            rank=sum(ranks),
-            slices=sum(r > 0 for r in ranks),
-        )
+        objective = value + beta / 2 * math.fsum(gap * gap for gap in gaps)
+        primal = 0.0 if self.rho == 1 else max(gaps) / problem.size  # a fixed beta asks for no M_i = X
+        change = math.sqrt(moved) / problem.size
+        step = Step(objective, primal, change, change, beta, sum(ranks), sum(map(bool, ranks)))
         work.lend("spare", x_old)
         return SiLRTCState(x, w, t_next, beta_next), step
 
@@ -180,20 +170,16 @@ class HaLRTC(Method):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_weights("alpha", self.alpha)
-        check_number("rho", self.rho, at_least=1)
-        check_number("mu_max", self.mu_max, above=0)
-        if self.mu0 is not None:
-            check_number("mu0", self.mu0, above=0)
+        self.check("rho", at_least=1)
+        self.check("mu0", "mu_max", above=0)
 
-    def init(self, problem: Problem, work: Workspace, rng: np.random.Generator) -> HaLRTCState:
+    def init(self, problem: Problem, work: Workspace) -> HaLRTCState:
         """Start from X = T, zero where missing, and Y_i = 0."""
         alpha = mode_weights("alpha", self.alpha, problem)
         mu = first_coupling(problem, alpha) if self.mu0 is None else self.mu0 * problem.scale
         return HaLRTCState(problem.y.copy(), [np.zeros_like(problem.y) for a in alpha if a > 0], mu)
 
-    def step(
-        self, problem: Problem, state: HaLRTCState, work: Workspace, rng: np.random.Generator
-    ) -> tuple[HaLRTCState, Step]:
+    def step(self, problem: Problem, state: HaLRTCState, work: Workspace) -> tuple[HaLRTCState, Step]:
         """Run one iteration of the ADMM (Algorithm 4 of the paper)."""
         x, u, mu = state
         alpha, total = mode_weights("alpha", self.alpha, problem), work.array("spare", x.shape, x.dtype)
@@ -233,15 +219,8 @@ class HaLRTC(Method):
         moved = math.sqrt(sums(mean, total, x, problem.y, problem.observed)[0])
         sizes = [sums(multiplier, mi, ui, total) for mi, ui in zip(m, u, strict=True)]
         gap, dual = (math.sqrt(max(s)) for s in zip(*sizes, strict=True))
-        step = Step(
-            objective=value,
-            primal=gap / (problem.norm or 1.0),
-            dual=moved / max(dual, float(np.finfo(x.dtype).tiny)),
-            change=moved / (problem.norm or 1.0),
-            mu=mu,
-            rank=sum(ranks),
-            slices=sum(r > 0 for r in ranks),
-        )
+        dual = moved / max(dual, float(np.finfo(x.dtype).tiny))
+        step = Step(value, gap / problem.size, dual, moved / problem.size, mu, sum(ranks), sum(map(bool, ranks)))
         work.lend("spare", x)
         return HaLRTCState(total, u, mu_next), step
 

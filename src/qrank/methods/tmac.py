@@ -98,8 +98,7 @@ class TMac(Method):
             for number in given if isinstance(given, Sequence | np.ndarray) else () if given is None else (given,):
                 check_number(name, number, at_least=1, whole=True)
         check_weights("alpha", self.alpha)
-        for name in ("freedom", "stall", "gap"):
-            check_number(name, getattr(self, name), above=0)
+        self.check("freedom", "stall", "gap", above=0)
 
     def _limits(self, problem: Problem) -> tuple[list[int], list[int], list[int]]:
         """Return for each unfolding the least rank, the largest, and how many it grows by."""
@@ -113,7 +112,7 @@ class TMac(Method):
         more = [max(1, r // 20) for r in high] if self.rank_step is None else _each("rank_step", self.rank_step, axes)
         return low, high, more
 
-    def init(self, problem: Problem, work: Workspace, rng: np.random.Generator) -> State:
+    def init(self, problem: Problem, work: Workspace) -> State:
         """Start from Z = M, zero where missing, and random Y_n."""
         y, axes = problem.y, problem.layout.rest + problem.layout.slice_axes
         low, high, _ = self._limits(problem)
@@ -122,13 +121,13 @@ class TMac(Method):
         else:
             ranks = [min(a, b) for a, b in zip(_each("rank", self.rank, axes), _most(y), strict=True)]
         factors = [
-            Unfolding(y.shape, n, short=False).folded(_unit_rows(r, y.size // y.shape[n], y.dtype, rng))
+            Unfolding(y.shape, n, short=False).folded(_unit_rows(r, y.size // y.shape[n], y.dtype, work.rng))
             for n, r in enumerate(ranks)
         ]
         alpha = mode_weights("alpha", self.alpha, problem)
         return State(y.copy(), factors, alpha, np.full(y.ndim, np.inf), np.zeros(y.ndim, bool))
 
-    def step(self, problem: Problem, state: State, work: Workspace, rng: np.random.Generator) -> tuple[State, Step]:
+    def step(self, problem: Problem, state: State, work: Workspace) -> tuple[State, Step]:
         """Run one round of alternating least squares (Algorithm 1 of the paper)."""
         z, factors, alpha, fits_old, cut = state
         (low, high, more), z_new = self._limits(problem), work.array("spare", z.shape, z.dtype)
@@ -157,7 +156,7 @@ class TMac(Method):
             rank = xn.shape[1]
             left = fits[n] / fits_old[n] if fits_old[n] > 0 else 1.0
             if self.strategy == "increase" and rank < high[n] and left >= 1 - self.stall:
-                new = _unit_rows(min(more[n], high[n] - rank), z.size // z.shape[n], z.dtype, rng)
+                new = _unit_rows(min(more[n], high[n] - rank), z.size // z.shape[n], z.dtype, work.rng)
                 yn = np.concatenate([yn, unfolding.folded(new)], axis=unfolding.axis)
             settled = self.strategy == "decrease" and not cut[n] and left >= 1 - 5 * self.stall
             if settled and (r := self._decreased(w[::-1], low[n])):
@@ -174,17 +173,9 @@ class TMac(Method):
         if self.adaptive or (self.adaptive is None and self.strategy != "decrease"):
             alpha = _adapted(alpha, fits, problem.norm)  # (alpha)
         growing = self.strategy == "increase" and any(ranks[n] < high[n] for n in modes)
-        miss = float(alpha @ fits) / (problem.norm or 1.0)
-        step = Step(
-            objective=float(alpha @ fits**2) / 2,
-            # Z = M on Omega always, but while ranks grow only a perfect fit is the end
-            primal=miss if growing else 0.0,
-            dual=miss,
-            change=moved / (problem.norm or 1.0),
-            mu=1.0,
-            rank=sum(ranks.values()),
-            slices=len(ranks),
-        )
+        miss, change = float(alpha @ fits) / problem.size, moved / problem.size
+        primal = miss if growing else 0.0  # Z = M on Omega always, but while ranks grow only a perfect fit is the end
+        step = Step(float(alpha @ fits**2) / 2, primal, miss, change, 1.0, sum(ranks.values()), len(ranks))
         work.lend("spare", z)
         return State(z_new, factors, alpha, fits, cut), step
 

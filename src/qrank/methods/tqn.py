@@ -30,7 +30,7 @@ from ..priors import STARTS, ManifoldDescent, MaximalVariance, PrintedDescent, P
 from ..problem import Problem
 from ..result import Step
 from ..transforms import Transform, check_r
-from .base import Method, check_number
+from .base import Method
 from .schedule import FIRST, pace
 
 
@@ -63,11 +63,8 @@ class Recipe(Method):
         object.__setattr__(self, "penalty", penalty)
         if self.rho is None and not penalty.mild:
             object.__setattr__(self, "rho", 1.1)  # the answer depends on a slow path
-        if self.rho is not None:
-            check_number("rho", self.rho, at_least=1)
-        for name in ("mu0", "mu_max", "noise"):
-            if getattr(self, name) is not None:
-                check_number(name, getattr(self, name), above=0)
+        self.check("rho", at_least=1)
+        self.check("mu0", "mu_max", "noise", above=0)
         if self.noise is not None and self.absolute:
             raise InputError("the paper's stopping rule (absolute) is for exact values: leave out noise, or absolute")
 
@@ -108,30 +105,22 @@ class Recipe(Method):
         most = np.inf if self.mu_max is None else self.mu_max * problem.scale
         return min(most, 2 / self.fit.tau(problem)) if isinstance(self.fit, Noisy) else most
 
-    def init(self, problem: Problem, work: Workspace, rng: np.random.Generator) -> State:
+    def init(self, problem: Problem, work: Workspace) -> State:
         """Start where the prior leaves little of the zero-filled data."""
         t, fit = self.fit.start(problem)
         prior = self.prior(problem)
-        state = prior.start(t, rng)
+        state = prior.start(t, work)
         mu = 1 / (FIRST * (prior.size(t, state) or 1.0)) if self.mu0 is None else self.mu0 * problem.scale
         return State(t, mu, self.rho or pace(problem.mask), state, fit)
 
-    def step(self, problem: Problem, state: State, work: Workspace, rng: np.random.Generator) -> tuple[State, Step]:
+    def step(self, problem: Problem, state: State, work: Workspace) -> tuple[State, Step]:
         """Run one iteration of Algorithm 2."""
         t, mu, rho, prior, fit = state
         mu_next = min(rho * mu, self.most(problem))  # (30) mu-update
-        found = self.prior(problem)(t, 1 / mu, prior, work, rng)  # (26) Q-, (27) X-update
+        found = self.prior(problem)(t, 1 / mu, prior, work)  # (26) Q-, (27) X-update
         agreed = self.fit(problem, t, found.x, 1 / mu, 1 / mu_next, fit, work)  # (28) E-, (29) Z-update
-        step = Step(
-            objective=found.value,
-            primal=agreed.primal,
-            dual=agreed.dual,
-            change=agreed.change,
-            mu=mu,
-            rank=found.rank,
-            slices=found.slices,
-            learning=found.learning,
-        )
+        residuals = agreed.primal, agreed.dual, agreed.change
+        step = Step(found.value, *residuals, mu, found.rank, found.slices, found.learning)
         return State(agreed.t, mu_next, rho, found.state, agreed.state), step
 
     def answer(self, problem: Problem, state: State, work: Workspace) -> Any:
@@ -152,9 +141,7 @@ class Learning(Recipe):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_number("update_every", self.update_every, at_least=1, whole=True)
-        if self.r is not None:
-            check_number("r", self.r, at_least=1, whole=True)
+        self.check("update_every", "r", at_least=1, whole=True)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -190,7 +177,7 @@ class MOTQN(Learning):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_number("descents", self.descents, at_least=1, whole=True)
+        self.check("descents", at_least=1, whole=True)
         if self.start not in STARTS:
             raise InputError(f"start must be one of {', '.join(map(repr, STARTS))}, not {self.start!r}")
         if self.step_size not in ("backtracking", "printed"):

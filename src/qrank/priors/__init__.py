@@ -1,22 +1,13 @@
 """Priors: what the answer should be like, each a prox or what stands for one."""
 
-from .average import Average, Seen
-from .base import Prior, Proxed
-from .descent import STARTS, ManifoldDescent, PrintedDescent
-from .qnorm import Drawn, Fixed, Learner, QNorm
-from .variance import MaximalVariance
-
-__all__ = [
-    "STARTS",
-    "Average",
-    "Drawn",
-    "Fixed",
-    "Learner",
-    "ManifoldDescent",
-    "MaximalVariance",
-    "PrintedDescent",
-    "Prior",
-    "Proxed",
-    "QNorm",
-    "Seen",
-]
+from .average import Average as Average
+from .average import Seen as Seen
+from .base import Prior as Prior
+from .base import Proxed as Proxed
+from .descent import STARTS as STARTS
+from .descent import ManifoldDescent as ManifoldDescent
+from .descent import PrintedDescent as PrintedDescent
+from .qnorm import Fixed as Fixed
+from .qnorm import Learner as Learner
+from .qnorm import QNorm as QNorm
+from .variance import MaximalVariance as MaximalVariance

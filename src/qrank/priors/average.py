@@ -47,7 +47,7 @@ class Seen:
 
 
 @dataclass(frozen=True, eq=False)
-class Average:
+class Average(Prior):
     """The mean of priors; ``shape`` is that of the array whose last two axes are the slices of T."""
 
     priors: tuple[Seen, ...]
@@ -62,16 +62,16 @@ class Average:
             arranged = kernels.of(t).copy(view, out=work.array("arranged", view.shape, t.dtype))
             yield seen, arranged.reshape(-1, *view.shape[-2:]), seen.noise(self.shape) / first
 
-    def start(self, t: Any, rng: np.random.Generator) -> tuple:
+    def start(self, t: Any, work: Workspace) -> tuple:
         """Return the states of all priors."""
-        return tuple(seen.prior.start(stack, rng) for seen, stack, _ in self._stacks(t, Workspace()))
+        return tuple(seen.prior.start(stack, work) for seen, stack, _ in self._stacks(t, work))
 
     def size(self, t: Any, state: tuple) -> float:
         """Return the largest of the priors' sizes, on the scale of the first."""
         stacks = self._stacks(t, Workspace())
         return max(s.prior.size(stack, one) / c for (s, stack, c), one in zip(stacks, state, strict=True))
 
-    def __call__(self, t: Any, lam: float, state: tuple, work: Workspace, rng: np.random.Generator) -> Proxed:
+    def __call__(self, t: Any, lam: float, state: tuple, work: Workspace) -> Proxed:
         """Return the mean of what the priors make of T."""
         weights = self.weights or (1 / len(self.priors),) * len(self.priors)
         total = work.array("spare", t.shape, t.dtype)
@@ -79,14 +79,10 @@ class Average:
         x, found = total.reshape(self.shape), []
         inner = work.part("seen")  # what a prior keeps in its spare array must last until it is added
         for (seen, stack, scale), one, weight in zip(self._stacks(t, work), state, weights, strict=True):
-            proxed = seen.prior(stack, scale * lam, one, inner, rng)
+            proxed = seen.prior(stack, scale * lam, one, inner)
             proxed.x[...] *= weight
             x += seen.back(proxed.x, self.shape)
             found.append(proxed._replace(x=None))
         value = sum(weight * one.value for weight, one in zip(weights, found, strict=True))
         rank, slices = sum(one.rank for one in found), sum(one.slices for one in found)
         return Proxed(total, tuple(one.state for one in found), value, rank, slices)
-
-    def transform(self, x: Any, spare: Any, state: tuple, work: Workspace) -> Any:
-        """Return nothing: there are several transforms."""
-        return None

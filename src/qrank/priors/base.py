@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
-
-import numpy as np
+from typing import Any, NamedTuple
 
 from ..kernels.memory import Workspace
 
@@ -20,21 +18,21 @@ class Proxed(NamedTuple):
     learning: tuple[float, ...] = ()  # the learner's objective at its start and after every accepted step
 
 
-class Prior(Protocol):
+class Prior:
     """X = argmin_X lam g(X) + 1/2 ||X - T||_F^2, or what stands for it."""
 
-    def start(self, t: Any, rng: np.random.Generator) -> Any:
+    def start(self, t: Any, work: Workspace) -> Any:
         """Return the state before the first step: arrays and numbers, in tuples."""
-        ...
+        return ()
 
     def size(self, t: Any, state: Any) -> float:
         """Return the least lam for which X is zero, or about: a run starts a little below it."""
-        ...
+        raise AssertionError(f"{type(self).__name__} defines no size")
 
-    def __call__(self, t: Any, lam: float, state: Any, work: Workspace, rng: np.random.Generator) -> Proxed:
+    def __call__(self, t: Any, lam: float, state: Any, work: Workspace) -> Proxed:
         """Return X; T is left as it is."""
-        ...
+        raise AssertionError(f"{type(self).__name__} defines no prox")
 
     def transform(self, x: Any, spare: Any, state: Any, work: Workspace) -> Any:
         """Return the transform that was learned, where there is one, for the answer X; ``spare`` may be overwritten."""
-        ...
+        return None

@@ -16,9 +16,9 @@ from .. import kernels
 from ..kernels.memory import Workspace
 from ..kernels.shrink import Shrunk
 from ..penalties import Penalty
-from ..transforms import Matrix, Transform, stiefel
+from ..transforms import Matrix, stiefel
 from .base import Proxed
-from .qnorm import QState, prox_under
+from .qnorm import Learner, QState, prox_under
 
 STARTS = ("spun", "pca", "last")  # of a Q-update, see ManifoldDescent
 LIKE = 2  # singular values within this factor of each other are alike
@@ -60,7 +60,7 @@ class Envelope:
 
 
 @dataclass(frozen=True)
-class ManifoldDescent:
+class ManifoldDescent(Learner):
     """Descent on the Stiefel manifold.
 
     With r < n3 a free Q would run away into the small singular directions, so Q = V R with V = PCA(T, 3, r) and R an
@@ -78,47 +78,29 @@ class ManifoldDescent:
     steps: int
     begin: str  # one of STARTS
 
-    def start(self, t: np.ndarray, rng: np.random.Generator) -> QState:
-        """Return the state before the first step."""
-        return QState()
-
-    def first(self, t: np.ndarray, state: QState) -> np.ndarray:
-        """Return T under its own principal directions."""
-        return kernels.of(t).under_principal(t, self.r)
-
-    def prox(
-        self, t: np.ndarray, lam: float, penalty: Penalty, state: QState, work: Workspace, rng: np.random.Generator
-    ) -> Proxed:
+    def prox(self, t: np.ndarray, lam: float, penalty: Penalty, state: QState, work: Workspace) -> Proxed:
         """Return X under Q after up to ``steps`` decreasing steps."""
         v, s = kernels.of(t).principal(t, self.r)
         f = Envelope(t, v, lam, penalty, work.array("spare", (self.r, *t.shape[1:]), t.dtype))
-        rotation = spin(s, rng) if self.begin == "spun" else np.eye(self.r, dtype=t.dtype)
+        rotation = spin(s, work.rng) if self.begin == "spun" else np.eye(self.r, dtype=t.dtype)
         here = f.value(rotation)
         if self.begin == "last" and state.q is not None:
             last = nearest_orthogonal(v.T @ state.q.astype(t.dtype, copy=False))
             if (at_last := f.value(last))[0] < here[0]:
                 rotation, here = last, at_last
-        found = stiefel.descend(f.value, f.gradient, rotation, here, self.steps, state.tau or None)
+        found = stiefel.descend(f.value, f.gradient, rotation, here, self.steps, state.tau)
         if f.at is not found.q:  # the last trials were refused
             f.value(found.q)
         q = v @ found.q
         x = kernels.of(t).product(q, f.x, out=work.array("spare", t.shape, t.dtype))
-        ranks = found.payload[1].ranks
-        state = state._replace(q=q, tau=found.tau)
-        told = found.payload[1].value, int(ranks.sum()), int((ranks > 0).sum())
-        return Proxed(x, state, *told, tuple(found.values))
-
-    def transform(self, x: np.ndarray, spare: np.ndarray, state: QState, work: Workspace) -> Transform | None:
-        """Return the transform of the last step."""
-        return None if state.q is None else Matrix(state.q)
+        shrunk, state = found.payload[1], state._replace(q=q, tau=found.tau)
+        return Proxed(x, state, shrunk.value, shrunk.rank, shrunk.slices, tuple(found.values))
 
 
 class PrintedDescent(ManifoldDescent):
     """One step of the size that the paper prints, along the gradient of the norm itself."""
 
-    def prox(
-        self, t: np.ndarray, lam: float, penalty: Penalty, state: QState, work: Workspace, rng: np.random.Generator
-    ) -> Proxed:
+    def prox(self, t: np.ndarray, lam: float, penalty: Penalty, state: QState, work: Workspace) -> Proxed:
         """Return X under Q after the printed step."""
         n3, kind = len(t), kernels.of(t)
         q = np.eye(n3, self.r, dtype=t.dtype) if state.q is None else state.q

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,111 +19,92 @@ from .. import kernels
 from ..kernels.memory import Workspace
 from ..penalties import Penalty
 from ..transforms import Matrix, Transform
-from .base import Proxed
+from .base import Prior, Proxed
 
 
 class QState(NamedTuple):
     """What a step hands to the next."""
 
     k: int = 0  # steps done
-    q: np.ndarray | None = None  # (n3, r): the last Q, where it is needed again
+    q: Any = None  # (n3, r): the last Q, where it is needed again
     tau: float = 0.0  # the last accepted step of a descent
 
 
-class Learner(Protocol):
-    """Chooses Q for T, and shrinks under it."""
+def prox_under(q: Transform, t: np.ndarray, lam: float, penalty: Penalty, state: QState, work: Workspace) -> Proxed:
+    """Return X under a given Q; G is made in the spare array, and X in its place."""
+    q = q.packed
+    g = q.forward(t, out=work.array("spare", (q.r, *t.shape[1:]), t.dtype))
+    shrunk = kernels.of(g).shrink(g, lam, penalty, q.multiplicity)
+    x = q.backward(g, out=work.array("spare", t.shape, t.dtype))
+    return Proxed(x, state, shrunk.value, q.counted(shrunk.ranks), q.counted(shrunk.ranks > 0))
 
-    def start(self, t: np.ndarray, rng: np.random.Generator) -> QState:
+
+class Learner:
+    """Chooses a Q of r columns for T, and shrinks under it."""
+
+    r: int
+
+    def start(self, t: np.ndarray, work: Workspace) -> QState:
         """Return the state before the first step."""
-        ...
+        return QState()
 
     def first(self, t: np.ndarray, state: QState) -> np.ndarray:
-        """Return T under the transform that a run starts from, whose largest singular value sets the first lam."""
-        ...
+        """Return T under the transform that a run starts from, its own principal directions."""
+        return kernels.of(t).under_principal(t, self.r)
 
-    def prox(
-        self, t: np.ndarray, lam: float, penalty: Penalty, state: QState, work: Workspace, rng: np.random.Generator
-    ) -> Proxed:
+    def prox(self, t: np.ndarray, lam: float, penalty: Penalty, state: QState, work: Workspace) -> Proxed:
         """Return X under the Q of its choice."""
-        ...
+        raise AssertionError(f"{type(self).__name__} defines no prox")
 
     def transform(self, x: np.ndarray, spare: np.ndarray, state: QState, work: Workspace) -> Transform | None:
-        """Return the transform that the run ended with."""
-        ...
-
-
-def prox_under(
-    transform: Transform, t: np.ndarray, lam: float, penalty: Penalty, state: QState, work: Workspace
-) -> Proxed:
-    """Return X under a given Q; G is made in the spare array, and X in its place."""
-    packed = transform.packed
-    g = packed.forward(t, out=work.array("spare", (packed.r, *t.shape[1:]), t.dtype))
-    shrunk = kernels.of(g).shrink(g, lam, penalty, packed.multiplicity)
-    x = packed.backward(g, out=work.array("spare", t.shape, t.dtype))
-    return Proxed(x, state, shrunk.value, packed.counted(shrunk.ranks), packed.counted(shrunk.ranks > 0))
+        """Return the transform that the run ended with: the last Q that was kept."""
+        return None if state.q is None else Matrix(state.q)
 
 
 @dataclass(frozen=True, eq=False)
-class Fixed:
-    """A fixed transform is a learned one whose learner does nothing."""
+class Fixed(Learner):
+    """A fixed transform is a learned one whose learner does nothing; a function makes it when the run starts."""
 
-    given: Transform
+    given: Transform | Callable[[np.random.Generator], Matrix]
 
-    def start(self, t: np.ndarray, rng: np.random.Generator) -> QState:
-        """Return the state before the first step."""
-        return QState()
+    def start(self, t: np.ndarray, work: Workspace) -> QState:
+        """Return the state, which keeps the transform if it had to be made."""
+        return QState() if isinstance(self.given, Transform) else QState(q=self.given(work.rng).matrix)
 
     def first(self, t: np.ndarray, state: QState) -> np.ndarray:
         """Return T under the transform."""
         return self.transform(t, t, state, Workspace()).forward(t)
 
-    def prox(
-        self, t: np.ndarray, lam: float, penalty: Penalty, state: QState, work: Workspace, rng: np.random.Generator
-    ) -> Proxed:
+    def prox(self, t: np.ndarray, lam: float, penalty: Penalty, state: QState, work: Workspace) -> Proxed:
         """Return X under the transform."""
         return prox_under(self.transform(t, t, state, work), t, lam, penalty, state, work)
 
     def transform(self, x: np.ndarray, spare: np.ndarray, state: QState, work: Workspace) -> Transform:
         """Return the transform itself."""
-        return self.given
+        return self.given if isinstance(self.given, Transform) else Matrix(state.q)
 
 
 @dataclass(frozen=True, eq=False)
-class Drawn(Fixed):
-    """A transform that is made once, at the start of a run, and kept in its state."""
-
-    given: Callable[[np.random.Generator], Matrix]  # pyright: ignore[reportIncompatibleVariableOverride]
-
-    def start(self, t: np.ndarray, rng: np.random.Generator) -> QState:
-        """Make the transform."""
-        return QState(q=self.given(rng).matrix)
-
-    def transform(self, x: np.ndarray, spare: np.ndarray, state: QState, work: Workspace) -> Transform:
-        """Return the transform that was made."""
-        return Matrix(state.q)
-
-
-@dataclass(frozen=True, eq=False)
-class QNorm:
+class QNorm(Prior):
     """The prior of the paper: a learner and a penalty; Q is chosen anew in every K-th step."""
 
     learner: Learner
     penalty: Penalty
     update_every: int = 1  # the paper's K
 
-    def start(self, t: np.ndarray, rng: np.random.Generator) -> QState:
+    def start(self, t: np.ndarray, work: Workspace) -> QState:
         """Return the learner's state before the first step."""
-        return self.learner.start(t, rng)
+        return self.learner.start(t, work)
 
     def size(self, t: np.ndarray, state: QState) -> float:
         """Return the largest singular value under the transform that a run starts from."""
         return kernels.of(t).spectral_norm(self.learner.first(t, state))
 
-    def __call__(self, t: np.ndarray, lam: float, state: QState, work: Workspace, rng: np.random.Generator) -> Proxed:
+    def __call__(self, t: np.ndarray, lam: float, state: QState, work: Workspace) -> Proxed:
         """Return X; in steps k with k mod K = K - 1, and in the first, under a new Q."""
         k = state.k + 1
-        if state.k == 0 or k % self.update_every == self.update_every - 1 or state.q is None:
-            found = self.learner.prox(t, lam, self.penalty, state, work, rng)
+        if k == 1 or k % self.update_every == self.update_every - 1:
+            found = self.learner.prox(t, lam, self.penalty, state, work)
         else:
             found = prox_under(Matrix(state.q), t, lam, self.penalty, state, work)
         return found._replace(state=found.state._replace(k=k))

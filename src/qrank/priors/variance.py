@@ -15,27 +15,17 @@ from ..kernels.memory import Workspace
 from ..penalties import Penalty
 from ..transforms import Matrix, Transform
 from .base import Proxed
-from .qnorm import QState, prox_under
+from .qnorm import Learner, QState, prox_under
 
 
 @dataclass(frozen=True)
-class MaximalVariance:
+class MaximalVariance(Learner):
     """Q = PCA(T, 3, r). Of a wide T_(3), Q itself is made only where it is kept for later steps (``lasting``)."""
 
     r: int
     lasting: bool = False
 
-    def start(self, t: np.ndarray, rng: np.random.Generator) -> QState:
-        """Return the state before the first step: there is nothing to know."""
-        return QState()
-
-    def first(self, t: np.ndarray, state: QState) -> np.ndarray:
-        """Return T under its own principal directions."""
-        return kernels.of(t).under_principal(t, self.r)
-
-    def prox(
-        self, t: np.ndarray, lam: float, penalty: Penalty, state: QState, work: Workspace, rng: np.random.Generator
-    ) -> Proxed:
+    def prox(self, t: np.ndarray, lam: float, penalty: Penalty, state: QState, work: Workspace) -> Proxed:
         """Return X under the principal directions of T that survive lam."""
         if len(t) < t.shape[1] * t.shape[2]:
             return self._tall(t, lam, penalty, state, work)
@@ -52,7 +42,7 @@ class MaximalVariance:
         shrunk = kind.shrink(g, lam, penalty, energies=s * s if sure else None)
         x = kind.product(rows.T, g, out=work.array("spare", t.shape, t.dtype))
         state = state._replace(q=rows.T.copy()) if self.lasting else state
-        return Proxed(x, state, shrunk.value, int(shrunk.ranks.sum()), int((shrunk.ranks > 0).sum()))
+        return Proxed(x, state, shrunk.value, shrunk.rank, shrunk.slices)
 
     def _wide(self, t: np.ndarray, lam: float, penalty: Penalty, state: QState, work: Workspace) -> Proxed:
         """T_(3) T_(3)^T = U diag(s^2) U^T gives U, and T x_3 Q = U diag(s) needs no product."""
@@ -61,7 +51,7 @@ class MaximalVariance:
         g = np.multiply(rows, s[:, None], out=work.array("spare", rows.shape, t.dtype)).reshape(-1, *t.shape[1:])
         shrunk = kind.shrink(g, lam, penalty, energies=s * s)
         x = kind.from_left(g, rows, s, t, work)
-        return Proxed(x, state, shrunk.value, int(shrunk.ranks.sum()), int((shrunk.ranks > 0).sum()))
+        return Proxed(x, state, shrunk.value, shrunk.rank, shrunk.slices)
 
     def transform(self, x: np.ndarray, spare: np.ndarray, state: QState, work: Workspace) -> Transform:
         """Return PCA(X, 3, r) of the last X: during the run only the columns that survive the threshold are made."""
