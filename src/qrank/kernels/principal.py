@@ -38,7 +38,7 @@ def eigenpairs(
     else:
         if space is None or space.size < space_needed(n):
             space = np.empty(space_needed(n), square.dtype)
-        with threads.all_blas_threads():
+        with threads.blas_threads(threads.count()):
             w, b = eigh_above(square, above, 1, space)
     rows = square[: len(b)]
     rows[...] = b[::-1]
