@@ -1,10 +1,11 @@
-"""A prior, a fit, a penalty, a transform and a kind of array that the package does not have, each made here and run.
+"""A prior, a fit, a penalty, a transform and a kind of array that the package does not have, made outside of it and run.
 
-CONTRIBUTING.md shows each of them; what stands there is what stands here.
+The code of the first four is that of CONTRIBUTING.md.
 """
 
+import re
 from dataclasses import dataclass
-from typing import ClassVar
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,116 +23,6 @@ from qrank.methods.tqn import VMTQN, Recipe
 from qrank.penalties import PENALTIES, Penalty
 from qrank.priors import Prior, Proxed
 from qrank.transforms import Transform
-
-
-@pytest.fixture
-def clip(rng):
-    x = np.repeat(low_rank(rng, (20, 18, 4), rank=1, directions=2), 4, axis=2)
-    return x, rng.random(x.shape) < 0.6
-
-
-# ------------------------------------------------------------------------------------------------------------- a prior
-
-
-@dataclass(frozen=True)
-class Smooth(Prior):
-    """X = argmin_X lam/2 sum ||difference along the third mode||^2 + 1/2 ||X - T||_F^2: a linear system."""
-
-    def size(self, t, state):
-        return 10.0
-
-    def __call__(self, t, lam, state, work):
-        step = np.diff(np.eye(len(t)), axis=0)
-        x = np.linalg.solve(np.eye(len(t)) + lam * step.T @ step, t.reshape(len(t), -1)).reshape(t.shape)
-        return Proxed(x, state, lam / 2 * float(np.square(np.diff(x, axis=0)).sum()), len(t), len(t))
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class SmoothAlong(Recipe):
-    name: ClassVar[str] = "smooth"
-    about: ClassVar[str] = "smooth along the third mode"
-
-    def prior(self, problem):
-        return Smooth()
-
-
-def test_a_prior_of_ones_own(monkeypatch):
-    monkeypatch.setitem(METHODS, "smooth", SmoothAlong)  # the line of registration
-    x = np.sin(np.linspace(0, 3, 30))[None, None] * np.ones((5, 6, 1))
-    observed = np.random.default_rng(0).random(x.shape) < 0.6
-    observed[:, :, [0, -1]] = True
-    result = qrank.complete(x, observed, "smooth", tol=1e-6)
-    assert np.abs(result.x - x).max() < 0.05
-    np.testing.assert_array_equal(result.x[observed], x[observed])
-
-
-# --------------------------------------------------------------------------------------------------------------- a fit
-
-
-@dataclass(frozen=True)
-class Within(Fit):
-    """Known values were rounded: X within half a unit of Y on Omega."""
-
-    unit: float = 1.0
-
-    def __call__(self, problem, t, x, lam, lam_next, state, work):
-        half = self.unit / 2 / problem.scale
-        u = x - t if state is None else x + state  # X + U
-        w = np.where(problem.mask, np.clip(u, problem.stack - half, problem.stack + half), x)
-        u = np.where(problem.mask, u - w, 0) * (lam_next / lam)
-        size = problem.size
-        return Agreed(w - u, u, float(np.linalg.norm(x - w)) / size, 0.0, float(np.linalg.norm(w - t)) / size)
-
-    def answer(self, problem, t, state, work):
-        return t if state is None else t + state
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Rounded(VMTQN):
-    name: ClassVar[str] = "rounded"
-    about: ClassVar[str] = "vmtqn of values that were rounded"
-    unit: float = 1.0
-
-    @property
-    def fit(self):
-        return Within(unit=self.unit)
-
-
-def test_a_fit_of_ones_own(clip, monkeypatch):
-    monkeypatch.setitem(METHODS, "rounded", Rounded)
-    x, observed = clip
-    y = np.round(x)
-    rounded = qrank.complete(y, observed, "rounded", tol=1e-4, max_steps=300)
-    exact = qrank.complete(y, observed, "vmtqn", tol=1e-4)
-    assert np.abs(rounded.x - y)[observed].max() < 0.51
-    assert qrank.metrics.psnr(rounded.x, x) > qrank.metrics.psnr(exact.x, x) + 1
-
-
-# ----------------------------------------------------------------------------------------------------------- a penalty
-
-
-@dataclass(frozen=True)
-class Hard(Penalty):
-    """g is constant beyond 0: prox keeps what is above lam as it is."""
-
-    name: ClassVar[str] = "hard"
-
-    def prox(self, s, lam):
-        return np.where(s > lam, s, 0)
-
-    def envelope(self, s, lam):
-        return np.minimum(s * s, lam * lam) / (2 * lam)
-
-
-def test_a_penalty_of_ones_own(clip, monkeypatch):
-    monkeypatch.setitem(PENALTIES, "hard", Hard)
-    x, observed = clip
-    result = qrank.complete(x, observed, "tnn", penalty="hard")
-    assert qrank.metrics.relative_error(result.x, x) < 0.01
-    assert "hard" in str(qrank.METHODS["vmtqn"].configured(penalty="hard")).lower()
-
-
-# --------------------------------------------------------------------------------------------------------- a transform
 
 
 @dataclass(frozen=True)
@@ -155,16 +46,53 @@ class Haar(Transform):
         return kernels.of(g).copy(t, out)
 
 
-class TNNHaar(FixedQ):
-    name: ClassVar[str] = "tnn-haar"
-    about: ClassVar[str] = "tensor nuclear norm with sums and differences"
+@pytest.fixture(scope="module")
+def page():
+    """What the code blocks of CONTRIBUTING.md define."""
+    text = (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    names = {"np": np, "Prior": Prior, "Proxed": Proxed, "Recipe": Recipe, "Fit": Fit, "Agreed": Agreed, "VMTQN": VMTQN}
+    names |= {"Penalty": Penalty, "FixedQ": FixedQ, "Haar": Haar, "__name__": "contributing"}
+    for block in re.findall(r"```python\n(.*?)```", text, re.S):
+        exec(block, names)
+    return names
 
-    def transform(self, n3):
-        return Haar(n3)
+
+@pytest.fixture
+def clip(rng):
+    x = np.repeat(low_rank(rng, (20, 18, 4), rank=1, directions=2), 4, axis=2)
+    return x, rng.random(x.shape) < 0.6
 
 
-def test_a_transform_of_ones_own(clip, monkeypatch):
-    monkeypatch.setitem(METHODS, "tnn-haar", TNNHaar)
+def test_a_prior_of_ones_own(page, monkeypatch):
+    monkeypatch.setitem(METHODS, "smooth", page["SmoothAlong"])  # the line of registration
+    x = np.sin(np.linspace(0, 3, 30))[None, None] * np.ones((5, 6, 1))
+    observed = np.random.default_rng(0).random(x.shape) < 0.6
+    observed[:, :, [0, -1]] = True
+    result = qrank.complete(x, observed, "smooth", tol=1e-6)
+    assert np.abs(result.x - x).max() < 0.05
+    np.testing.assert_array_equal(result.x[observed], x[observed])
+
+
+def test_a_fit_of_ones_own(page, clip, monkeypatch):
+    monkeypatch.setitem(METHODS, "rounded", page["Rounded"])
+    x, observed = clip
+    y = np.round(x)
+    rounded = qrank.complete(y, observed, "rounded", tol=1e-4, max_steps=300)
+    exact = qrank.complete(y, observed, "vmtqn", tol=1e-4)
+    assert np.abs(rounded.x - y)[observed].max() < 0.51
+    assert qrank.metrics.psnr(rounded.x, x) > qrank.metrics.psnr(exact.x, x) + 1
+
+
+def test_a_penalty_of_ones_own(page, clip, monkeypatch):
+    monkeypatch.setitem(PENALTIES, "hard", page["Hard"])
+    x, observed = clip
+    result = qrank.complete(x, observed, "tnn", penalty="hard")
+    assert qrank.metrics.relative_error(result.x, x) < 0.01
+    assert "hard" in str(qrank.METHODS["vmtqn"].configured(penalty="hard")).lower()
+
+
+def test_a_transform_of_ones_own(page, clip, monkeypatch):
+    monkeypatch.setitem(METHODS, "tnn-haar", page["TNNHaar"])
     x, observed = clip
     q = Haar(16).matrix
     np.testing.assert_allclose(q.T @ q, np.eye(16), atol=1e-12)
@@ -172,9 +100,6 @@ def test_a_transform_of_ones_own(clip, monkeypatch):
     given = qrank.complete(x, observed, "tqn", q=q)
     np.testing.assert_allclose(own.x, given.x, atol=1e-6)
     assert isinstance(own.transform, Haar)
-
-
-# ----------------------------------------------------------------------------------------------------- a kind of array
 
 
 class Plain(np.ndarray):
