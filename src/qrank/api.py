@@ -9,7 +9,6 @@ import numpy as np
 
 from . import kernels
 from .errors import ConvergenceWarning, InputError, KindError
-from .fit import Exact
 from .methods import Method, method_named
 from .patches import Patches
 from .problem import Problem
@@ -81,7 +80,7 @@ def complete(
     kind, problem = kernels.of(y), Problem.of(y, observed, slice_axes)
     layout, known = problem.layout, problem.layout.outer(problem.observed)
     cut = Patches(layout, patch) if patch != 0 else None
-    if known.all() and isinstance(chosen.fit, Exact):
+    if chosen.fit.exact and known.all():
         x, status, history, transform = problem.unscaled(problem.y.copy()), Status.COMPLETE, [], None
     else:
         rng = np.random.default_rng(rng)

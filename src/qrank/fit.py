@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -42,6 +42,12 @@ class Agreed(NamedTuple):
 
 class Fit:
     """T = fit(T, X, lam, lam_next), with a state of arrays and numbers."""
+
+    exact: ClassVar[bool] = False  # what is known stays as it is: where nothing is missing, nothing is to be done
+
+    def finest(self, problem: Problem) -> float:
+        """Return the lam that is final: 0 where it goes on down, as the fit asks for ever more."""
+        return 0.0
 
     def start(self, problem: Problem) -> tuple[Any, Any]:
         """Return the first T, (n3, n1, n2), and the state before the first step: the zero-filled data, and nothing."""
@@ -66,6 +72,7 @@ class Fit:
 class Exact(Fit):
     """X = Y on Omega. ``absolute``: the residuals of the paper's rule, largest entries in the data's unit."""
 
+    exact: ClassVar[bool] = True
     absolute: bool = False
 
     def start(self, problem: Problem) -> tuple[Any, Any]:
@@ -107,6 +114,10 @@ class Noisy(Fit):
         """Return the size of the noise in a slice, in the problem's unit."""
         n1, n2 = problem.layout.slice_shape
         return self.sigma / problem.scale * (math.sqrt(n1) + math.sqrt(n2))
+
+    def finest(self, problem: Problem) -> float:
+        """Return about tau: the weight of the fit is final, and the ADMM converges fastest near it."""
+        return self.tau(problem) / 2
 
     def start(self, problem: Problem) -> tuple[Any, Any]:
         """Start from the zero-filled data and U = 0; the state is U, and W on Omega."""

@@ -100,11 +100,6 @@ class Recipe(Method):
         """How the answer agrees with what is known."""
         return Exact(self.absolute) if self.noise is None else Noisy(float(self.noise))
 
-    def most(self, problem: Problem) -> float:
-        """Return the largest mu: with noise the weight of the fit is final, and mu near it."""
-        most = np.inf if self.mu_max is None else self.mu_max * problem.scale
-        return min(most, 2 / self.fit.tau(problem)) if isinstance(self.fit, Noisy) else most
-
     def init(self, problem: Problem, work: Workspace) -> State:
         """Start where the prior leaves little of the zero-filled data."""
         t, fit = self.fit.start(problem)
@@ -116,12 +111,13 @@ class Recipe(Method):
     def step(self, problem: Problem, state: State, work: Workspace) -> tuple[State, Step]:
         """Run one iteration of Algorithm 2."""
         t, mu, rho, prior, fit = state
-        mu_next = min(rho * mu, self.most(problem))  # (30) mu-update
-        found = self.prior(problem)(t, 1 / mu, prior, work)  # (26) Q-, (27) X-update
-        agreed = self.fit(problem, t, found.x, 1 / mu, 1 / mu_next, fit, work)  # (28) E-, (29) Z-update
+        most = np.inf if self.mu_max is None else self.mu_max * problem.scale
+        lam, lam_next = 1 / mu, max(1 / (rho * mu), 1 / most, self.fit.finest(problem))  # (30) mu-update
+        found = self.prior(problem)(t, lam, prior, work)  # (26) Q-, (27) X-update
+        agreed = self.fit(problem, t, found.x, lam, lam_next, fit, work)  # (28) E-, (29) Z-update
         residuals = agreed.primal, agreed.dual, agreed.change
         step = Step(found.value, *residuals, mu, found.rank, found.slices, found.learning)
-        return State(agreed.t, mu_next, rho, found.state, agreed.state), step
+        return State(agreed.t, 1 / lam_next, rho, found.state, agreed.state), step
 
     def answer(self, problem: Problem, state: State, work: Workspace) -> Any:
         """Return X, in memory that the next step overwrites."""
