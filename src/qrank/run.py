@@ -16,7 +16,7 @@ from .kernels.memory import Workspace
 from .problem import Problem
 from .result import Record, Status, Step
 
-SMALL = 1 << 18  # entries below which handing work to a second thread costs more than it saves
+ONE_THREAD = 1 << 18  # entries below which handing work to a second thread costs more than it saves
 
 
 class Run:
@@ -66,7 +66,7 @@ class Run:
                 return
 
     def _threads(self) -> AbstractContextManager[None]:
-        small = self.problem.y.size < SMALL
+        small = self.problem.y.size < ONE_THREAD
         return threads.own_threads(1 if small else None) if small or self.method.shares_out else nullcontext()
 
     def _status(self, step: Step) -> Status:

@@ -12,7 +12,7 @@ from qrank.kernels.memory import scratch
 @pytest.fixture(params=["LAPACK", "NumPy"], autouse=True)
 def way(request, monkeypatch):
     """Every test runs twice: by the C functions, and by NumPy, as on a build whose functions are not as expected."""
-    monkeypatch.setattr(lapack, "SMALL", 0)
+    monkeypatch.setattr(lapack, "ONE_CALL", 0)
     if request.param == "NumPy":
         monkeypatch.setattr(lapack, "as_expected", lambda kind: False)
     return request.param

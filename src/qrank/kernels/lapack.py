@@ -25,7 +25,7 @@ import scipy.linalg.cython_lapack
 
 from .memory import scratch
 
-SMALL = 32  # sides below this take one call of NumPy: several would cost more than they spare
+ONE_CALL = 32  # sides below this take one call of NumPy: several would cost more than they spare
 FEW = 6  # one eigenvector costs as much by itself as so many of all of them in divide and conquer
 BLOCK = 64  # at least LAPACK's own block size: rows of workspace for it
 
@@ -163,7 +163,7 @@ def eigh_above(
     (array([3.]), True)
     """
     n, kind, above = len(k), k.dtype.char, float(above)
-    if n < SMALL or not as_expected(kind):
+    if n < ONE_CALL or not as_expected(kind):
         return _by_numpy(k, above, least)
     dtype = np.dtype(REAL[kind])
     if space is None or space.size < space_needed(n) or space.dtype != k.dtype:

@@ -18,8 +18,8 @@ from .memory import flat as in_a_row
 from .products import double_gram, gram, matmul, product
 from .spectral import gram_safe, tells
 
-NEAR = 30  # lam so many times below what a Gram matrix tells still matters for the answer
-SMALL = 256  # rows of a Gram matrix below which threads inside LAPACK gain nothing
+DROWNING = 30  # lam so many times below what a Gram matrix tells still matters for the answer
+THREADED = 256  # rows of a Gram matrix from which on threads inside LAPACK gain something
 
 
 def eigenpairs(
@@ -33,7 +33,7 @@ def eigenpairs(
     array([2.])
     """
     n = len(square)
-    if n < SMALL:
+    if n < THREADED:
         w, b = eigh_above(square, above, 1)
     else:
         if space is None or space.size < space_needed(n):
@@ -62,8 +62,8 @@ def short_side(t: np.ndarray, lam: float, r: int, work: Workspace) -> tuple[np.n
     square = gram(a, work.array("gram", (short, short), t.dtype), space)
     energy = float(np.trace(square))
     sure = tells(energy, lam, t.dtype)
-    near = not sure and tells(energy, NEAR * lam, t.dtype)
-    if near and t.dtype.itemsize < 8 and (not wide or short < SMALL):
+    near = not sure and tells(energy, DROWNING * lam, t.dtype)
+    if near and t.dtype.itemsize < 8 and (not wide or short < THREADED):
         s, exact = eigenpairs(double_gram(a), lam * lam)
         s, rows = s.astype(t.dtype), square[: len(exact)]
         rows[...] = exact

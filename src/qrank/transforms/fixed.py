@@ -17,7 +17,7 @@ from .base import Matrix, Transform
 _fft: Any = scipy.fft  # its stubs know only the dispatching protocol
 
 
-class Square(Transform):
+class SquareTransform(Transform):
     """As many slices as the third mode is long."""
 
     @property
@@ -27,7 +27,7 @@ class Square(Transform):
 
 
 @dataclass(frozen=True)
-class Identity(Square):
+class Identity(SquareTransform):
     """Q = I: every frontal slice on its own."""
 
     n3: int
@@ -42,7 +42,7 @@ class Identity(Square):
 
 
 @dataclass(frozen=True)
-class Cosine(Square):
+class Cosine(SquareTransform):
     """The orthonormal DCT-II."""
 
     n3: int
@@ -97,7 +97,7 @@ class Fourier(Transform):
 
 
 @dataclass(frozen=True)
-class PackedFourier(Square):
+class PackedFourier(SquareTransform):
     """The unitary DFT of a real tensor in n3 real slices: Re 0, Re 1, Im 1, Re 2, Im 2, ...
 
     It takes exactly the memory of the tensor, and can be done in place. Multiplicity 2 marks a real part whose slice stands

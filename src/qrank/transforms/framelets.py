@@ -91,7 +91,7 @@ class Framelet(Transform):
             steps.append(scipy.sparse.vstack(bands, format="csr"))
         return steps
 
-    def _pieces(self, columns: int) -> list[Piece]:
+    def _pieces(self, columns: int) -> list[FramePiece]:
         """Pieces of a few frames of so many entries that their bands fit the second-level cache."""
         return _pieces(self, max(1, min(BANDS // max(1, columns), self.n3 // 2)))
 
@@ -139,7 +139,7 @@ class Framelet(Transform):
         return x
 
 
-class Piece(NamedTuple):
+class FramePiece(NamedTuple):
     """A few frames: for each level the rows of its matrix, of all bands, and the rows of its transpose that are theirs."""
 
     frames: slice
@@ -148,12 +148,12 @@ class Piece(NamedTuple):
 
 
 @lru_cache(maxsize=8)
-def _pieces(w: Framelet, length: int) -> list[Piece]:
+def _pieces(w: Framelet, length: int) -> list[FramePiece]:
     n, bands = w.n3, ORDERS[w.filters] + 1
     adjoints = [(step[: w._high].T.tocsr(), step[w._high :].T.tocsr()) for step in w._steps]
     pieces = []
     for start in range(0, n, length):
         s = slice(start, min(start + length, n))
         rows = (np.arange(bands)[:, None] * n + np.arange(s.start, s.stop)).ravel()
-        pieces.append(Piece(s, [step[rows] for step in w._steps], [(high[s], low[s]) for high, low in adjoints]))
+        pieces.append(FramePiece(s, [step[rows] for step in w._steps], [(high[s], low[s]) for high, low in adjoints]))
     return pieces
