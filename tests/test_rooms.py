@@ -1,6 +1,8 @@
 """Rooms import downwards only; imports inside functions and for type checkers count like all others."""
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -94,3 +96,40 @@ def test_one_loop_over_steps():
     assert [path.name for path in callers] == ["run.py"]
     others = (HOME.parent.parent / "benchmarks").glob("*.py")
     assert not [path.name for path in others if "method.step(" in path.read_text()]
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(HOME)))
+def test_files_and_functions_are_short(path):
+    text = path.read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 300
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef):
+            doc = ast.get_docstring(node)
+            size = (node.end_lineno or 0) - node.lineno + 1 - (len(doc.splitlines()) if doc else 0)
+            assert size <= 60, f"{node.name} has {size} lines"
+
+
+def test_the_core_needs_three_packages_only():
+    """Everything else is an extra: with these three alone the package is imported and completes an array."""
+    script = """
+import sys
+class Refuse:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in {extras}:
+            raise ImportError(name)
+sys.meta_path.insert(0, Refuse())
+import numpy as np, qrank
+y = np.outer(np.arange(1.0, 7), np.arange(1.0, 7))[:, :, None] * np.ones(4)
+y[2, 3, 1] = np.nan
+print(round(float(qrank.complete(y).x[2, 3, 1])))
+try:
+    qrank.complete(y).report("page.html")
+except qrank.MissingExtra as error:
+    print(error)
+"""
+    extras = "{'matplotlib', 'jinja2', 'PIL', 'rich', 'typer', 'av', 'h5py', 'zarr', 'xarray', 'tifffile', 'skimage', 'pandas', 'sklearn'}"
+    found = subprocess.run(
+        [sys.executable, "-c", script.replace("{extras}", extras)], capture_output=True, text=True, check=True
+    )
+    assert found.stdout.splitlines()[0] == "12"
+    assert "pip install 'qrank[report]'" in found.stdout
