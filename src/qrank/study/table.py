@@ -8,9 +8,10 @@ import io
 import math
 import os
 from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -21,6 +22,31 @@ from ..report import write_comparison
 if TYPE_CHECKING:
     import pandas
     from matplotlib.axes import Axes
+
+
+def markdown(head: Sequence[str], body: Iterable[Sequence[str]]) -> str:
+    """Return a Markdown table.
+
+    >>> print(markdown(["a", "b"], [["1", "2"]]))
+    | a | b |
+    |---|---|
+    | 1 | 2 |
+    """
+    first, *others = ("| " + " | ".join(row) + " |" for row in (head, *body))
+    return "\n".join([first, "|---" * len(head) + "|", *others])
+
+
+def csv_text(rows: Sequence[Mapping[str, Any]], end: str = "\r\n") -> str:
+    """Return rows as comma-separated values; a row may lack some columns.
+
+    >>> csv_text([{"a": 1}, {"a": 2, "b": 3}], end="\\n")
+    'a,b\\n1,\\n2,3\\n'
+    """
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(dict.fromkeys(name for row in rows for name in row)), lineterminator=end)
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
 
 
 @dataclass(eq=False)
@@ -66,21 +92,13 @@ class Comparison:
 
     def to_csv(self) -> str:
         """Return the rows as comma-separated values."""
-        text = io.StringIO()
-        writer = csv.DictWriter(text, list(dict.fromkeys(name for row in self.rows for name in row)))
-        writer.writeheader()
-        writer.writerows(self.rows)
-        return text.getvalue()
+        return csv_text(self.rows)
 
     def to_markdown(self, column: str = "psnr") -> str:
         """Return the means as a Markdown table, methods by rates, the best of each rate in bold."""
         title, head, body = self._grid(column)
-        lines = [f"| {title} | " + " | ".join(head) + " |", "|---" * (len(head) + 1) + "|"]
-        lines += [
-            f"| {name} | " + " | ".join(f"**{text}**" if best else text for text, best in cells) + " |"
-            for name, cells in body
-        ]
-        return "\n".join(lines)
+        lines = ([name, *(f"**{text}**" if best else text for text, best in cells)] for name, cells in body)
+        return markdown([title, *head], lines)
 
     def _repr_html_(self) -> str:
         title, head, body = self._grid("psnr")
@@ -111,10 +129,8 @@ class Comparison:
     def plot(self, ax: Axes | None = None, column: str = "psnr") -> Axes:
         """Draw the mean of a column against the rate, one line a method; needs matplotlib."""
         if ax is None:
-            need("matplotlib", "report", "plotting a comparison")
-            from matplotlib.figure import Figure
-
-            ax = Figure(figsize=(6, 4), layout="constrained").add_subplot()
+            figures = need("matplotlib.figure", "report", "plotting a comparison")
+            ax = cast("Axes", figures.Figure(figsize=(6, 4), layout="constrained").add_subplot())
         for method, at in self.means(column).items():
             ax.plot(list(at), list(at.values()), marker="o", label=method)
         ax.set(xlabel=f"share observed ({self.pattern})", ylabel="PSNR, dB" if column == "psnr" else column)
