@@ -31,15 +31,12 @@ class Watcher(Protocol):
 
     def planned(self, todo: Sequence[Cell], there: int) -> None:
         """Told once: what is to be run, and how many cells are there already."""
-        ...
 
     def stepped(self, cell: Cell, step: int, residual: float) -> None:
         """Told now and then where a running cell is."""
-        ...
 
     def finished(self, cell: Cell, numbers: dict[str, Any]) -> None:
         """Told of every finished cell."""
-        ...
 
 
 class Store:
