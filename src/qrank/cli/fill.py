@@ -136,8 +136,7 @@ class Job:
     def run(self, on_step: OnStep) -> Completion:
         """Fill what is missing; the answer has the type that is computed in."""
         work, axes = self.loaded.data.astype(self.dtype, copy=False), self.layout.slice_axes
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # the status says it
+        with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):  # the status says it
             return complete(work, ~self.missing, self.method, axes, on_step=on_step, **self.settings)
 
 
@@ -207,10 +206,9 @@ def _patch_side(layout: Layout, asked: int | None, by_default: bool) -> int:
 
 
 def _report(job: Job, result: Completion, source: str, path: Path) -> None:
-    loaded = job.loaded
-    truth = loaded.data if job.hidden.any() else None
-    if truth is not None and job.gone.any():
-        truth = np.where(job.gone, np.nan, truth.astype(float))
+    loaded, truth = job.loaded, None
+    if job.hidden.any():
+        truth = np.where(job.gone, np.nan, loaded.data.astype(float)) if job.gone.any() else loaded.data
     write_report(
         result,
         path,

@@ -56,7 +56,7 @@ class Eta:
     2.0
     """
 
-    def __init__(self, tol: float, max_steps: int | None = None) -> None:
+    def __init__(self, tol: float, max_steps: float = math.inf) -> None:
         self.tol = tol
         self.max_steps = max_steps
         self._seen: deque[tuple[int, float, float]] = deque(maxlen=WINDOW)
@@ -72,8 +72,7 @@ class Eta:
         a_step = (seconds - first_seconds) / (step - first_step)
         fall = (first_log - math.log(residual)) / (step - first_step)
         steps = math.inf if fall <= 0 else max(0.0, (math.log(residual) - math.log(self.tol)) / fall)
-        if self.max_steps is not None:
-            steps = min(steps, self.max_steps - step)
+        steps = min(steps, self.max_steps - step)
         return None if math.isinf(steps) else a_step * steps
 
 

@@ -34,10 +34,6 @@ def sentence(found: dict[str, Any]) -> str:
     >>> sentence({"psnr_hidden": 28.04, "psnr": 30.1, "ssim": 0.91})
     'against what was dropped: PSNR 30.10 dB (28.04 dB over the dropped entries), SSIM 0.9100'
     """
-    if "psnr" not in found:
-        return f"against what was dropped: PSNR {found['psnr_hidden']:.2f} dB over the dropped entries"
-    ssim = f", SSIM {found['ssim']:.4f}" if "ssim" in found else ""
-    return (
-        f"against what was dropped: PSNR {found['psnr']:.2f} dB"
-        f" ({found['psnr_hidden']:.2f} dB over the dropped entries){ssim}"
-    )
+    hidden = f"{found['psnr_hidden']:.2f} dB over the dropped entries"
+    measured = f"{found['psnr']:.2f} dB ({hidden})" if "psnr" in found else hidden
+    return f"against what was dropped: PSNR {measured}" + (f", SSIM {found['ssim']:.4f}" if "ssim" in found else "")

@@ -6,6 +6,7 @@ import functools
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, ParamSpec, TypeVar
 
 import typer
@@ -54,6 +55,11 @@ def leave(message: str, code: int) -> typer.Exit:
     return typer.Exit(code)
 
 
+def stopped(done: int, what: str) -> typer.Exit:
+    """Say how much of a run that can be taken up again is kept; return the exit to raise."""
+    return leave(f"stopped; {done} finished {what} are kept: the same command goes on from there", ABORTED)
+
+
 def screen(quiet: bool = False) -> Console:
     """Return where lines are printed, as they are: names of files may look like markup."""
     return Console(quiet=quiet, highlight=False, soft_wrap=True, markup=False)
@@ -82,10 +88,8 @@ def _value(text: str) -> Any:
     if text.lower() in named:
         return named[text.lower()]
     for kind in (int, float):
-        try:
+        with suppress(ValueError):
             return kind(text)
-        except ValueError:
-            continue
     return text
 
 

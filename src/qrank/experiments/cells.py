@@ -98,8 +98,7 @@ def run(cell: Cell, folder: Path | None, on_step: OnStep | None = None) -> Outco
     known = observed(cell, truth.shape)
     method = cell.configured(truth)
     start = time.perf_counter()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
         if cell.curve:
             x, steps, status, curve = _followed(cell, truth, known, method, on_step)
         else:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import multiprocessing
 import os
-import queue
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
@@ -144,11 +143,8 @@ def _run_in_processes(todo: list[Cell], store: Store, folder: Path | None, jobs:
         running = {pool.submit(_work, cell, folder): cell for cell in todo}
         while running:
             done, _ = wait(running, timeout=0.2, return_when=FIRST_COMPLETED)
-            try:
-                while True:
-                    watcher.stepped(*news.get_nowait())
-            except queue.Empty:
-                pass
+            while not news.empty():
+                watcher.stepped(*news.get())
             for future in done:
                 cell = running.pop(future)
                 outcome = future.result()

@@ -63,16 +63,11 @@ def write(names: Sequence[str], size: Size, out: Path, page: Path) -> list[Path]
         if found := rows(store, cells):
             written.append(shelf.table(name))
             write_text(written[-1], csv_text(found, end="\n"))
-            lines += [_made(found) + f" [All cells]({os.path.relpath(written[-1], page.parent)}).", ""]
+            many = f"{len(found)} cells" if len(found) > 1 else "One cell"
+            made = "qrank {qrank}, NumPy {numpy}, SciPy {scipy}, Python {python}".format(**found[-1])
+            lines += [f"{many}; {made}. [All cells]({os.path.relpath(written[-1], page.parent)}).", ""]
     write_text(page, "\n".join(lines).rstrip("\n") + "\n")
     return [*written, page]
-
-
-def _made(found: Sequence[dict]) -> str:
-    """Return how much was run, and with what."""
-    last = found[-1]
-    many = f"{len(found)} cells" if len(found) > 1 else "One cell"
-    return f"{many}; qrank {last['qrank']}, NumPy {last['numpy']}, SciPy {last['scipy']}, Python {last['python']}."
 
 
 def _tables(store: Store, cells: Sequence[Cell]) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from .cells import Cell
@@ -160,13 +160,8 @@ class Square:
 
     def cells(self, rows: Iterable[str], trials: int = 0) -> list[Cell]:
         """Return the cells of rows on the whole square."""
-        return [
-            Cell(self.data, method, p, draw, options, r)
-            for method, options in map(taken_apart, rows)
-            for r in self.ranks
-            for p in self.rates
-            for draw in range(trials or self.trials)
-        ]
+        found = ((r, grid(self.data, (row,), self.rates, trials or self.trials)) for row in rows for r in self.ranks)
+        return [replace(cell, r=r) for r, cells in found for cell in cells]
 
 
 def square(size: Size) -> Square:

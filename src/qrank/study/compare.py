@@ -7,6 +7,8 @@ import hashlib
 import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -81,13 +83,12 @@ def compare(
     runs = _Runs(Path(folder) if folder is not None else None, truth, layout, seed, pattern)
     table = Comparison(pattern=runs.pattern)
     for rate, draw, make in masks:
-        known: np.ndarray | None = None
+        known = cache(make)  # drawn when the first method needs it
         for label, method in chosen.items():
             key = runs.key(label, method, rate, draw)
             finished = runs.load(key)
             if finished is None:
-                known = make() if known is None else known
-                row, x = _run(truth, known, method, layout, seed + draw)
+                row, x = _run(truth, known(), method, layout, seed + draw)
                 row = {"method": label, "pattern": table.pattern, "rate": rate, "draw": draw, **row}
                 finished = row, shown.take(x)
                 runs.save(key, *finished)
@@ -156,23 +157,21 @@ def _masks(
     if draws < 1:
         raise InputError(f"at least one draw is needed, not {draws}")
 
-    def maker(rate: float, draw: int) -> Callable[[], np.ndarray]:
-        words = [seed, draw, round(rate * 1e9)]
-        return lambda: patterns.observed(layout.shape, rate, pattern, layout.slice_axes, np.random.default_rng(words))
+    def make(rate: float, draw: int) -> np.ndarray:
+        rng = np.random.default_rng([seed, draw, round(rate * 1e9)])
+        return patterns.observed(layout.shape, rate, pattern, layout.slice_axes, rng)
 
-    return [(float(rate), draw, maker(rate, draw)) for rate in dict.fromkeys(rates) for draw in range(draws)]
+    return [(float(rate), draw, partial(make, rate, draw)) for rate in dict.fromkeys(rates) for draw in range(draws)]
 
 
 def _run(
     truth: np.ndarray, known: np.ndarray, method: Method, layout: Layout, seed: int
 ) -> tuple[dict[str, Any], np.ndarray]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # the row has the status
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):  # the row has the status
         result = complete(truth, known, method, layout.slice_axes, rng=seed)
-    try:
+    similarity = None
+    with suppress(MissingExtra, InputError):  # not installed, or slices too small for it
         similarity = metrics.ssim(result.x, truth, layout.slice_axes)
-    except (MissingExtra, InputError):  # not installed, or slices too small for it
-        similarity = None
     row = {
         "psnr": metrics.psnr(result.x, truth),
         "psnr_missing": metrics.psnr(result.x, truth, ~known),
@@ -190,10 +189,8 @@ class _ShownSlice:
     """The slice that the page shows: the middle one, in colour where the last axis is one of three colours."""
 
     def __init__(self, truth: np.ndarray, layout: Layout) -> None:
-        rest = list(layout.rest)
-        colour = rest and rest[-1] == truth.ndim - 1 and truth.shape[-1] == 3 and truth.ndim > 2
-        counted = rest[:-1] if colour else rest
-        self.where = tuple(truth.shape[axis] // 2 if axis in counted else slice(None) for axis in range(truth.ndim))
+        whole = {*layout.slice_axes, *([truth.ndim - 1] if truth.shape[-1] == 3 else [])}
+        self.where = tuple(slice(None) if axis in whole else n // 2 for axis, n in enumerate(truth.shape))
         self.turned = layout.slice_axes[0] > layout.slice_axes[1]
         self.low, self.high = float(truth.min()), float(truth.max())
         if self.low >= 0:

@@ -69,8 +69,8 @@ class Inspection:
                 found.append(f"{count} of {self.of[name]} {name} have no observation{helpless}")
         found.append(f"Q-singular values ({self.measured_on}):")
         for name, spectrum in self.spectra.items():
-            norm = f"nuclear norm {spectrum.nuclear:.3f} of the identity's"
-            found.append(f"  {name:<9} {spectrum.rank99:>6} hold 99% of the energy; {norm}")
+            energy = f"  {name:<9} {spectrum.rank99:>6} hold 99% of the energy"
+            found.append(f"{energy}; nuclear norm {spectrum.nuclear:.3f} of the identity's")
         found.append(f"method: {self.method}, because {self.why}")
         return found
 
@@ -194,8 +194,7 @@ def _trial(piece: np.ndarray, known: np.ndarray, rng: np.random.Generator) -> tu
         held, left = known, known
     errors, answers = {}, {}
     for method in TRIED.values() if n3 > 1 else ("slicewise",):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
+        with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
             result = complete(piece, left, method, (1, 2), tol=1e-3, rng=rng)
         errors[method], answers[method] = rmse(result.x, piece, held), result.x
     return errors, answers

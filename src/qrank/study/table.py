@@ -96,35 +96,32 @@ class Comparison:
 
     def to_markdown(self, column: str = "psnr") -> str:
         """Return the means as a Markdown table, methods by rates, the best of each rate in bold."""
-        title, head, body = self._grid(column)
-        lines = ([name, *(f"**{text}**" if best else text for text, best in cells)] for name, cells in body)
-        return markdown([title, *head], lines)
+        return markdown(*self._grid(column, "**{}**"))
 
     def _repr_html_(self) -> str:
-        title, head, body = self._grid("psnr")
-        cells = "".join(f"<th>{html.escape(text)}</th>" for text in (title, *head))
+        head, body = self._grid("psnr", "<b>{}</b>")
+        cells = "".join(f"<th>{text}</th>" for text in head)
         rows = "".join(
-            f"<tr><th>{html.escape(name)}</th>"
-            + "".join(f"<td>{'<b>' + text + '</b>' if best else text}</td>" for text, best in line)
-            + "</tr>"
-            for name, line in body
+            f"<tr><th>{html.escape(name)}</th>" + "".join(f"<td>{text}</td>" for text in line) + "</tr>"
+            for name, *line in body
         )
         return f"<table><thead><tr>{cells}</tr></thead><tbody>{rows}</tbody></table>"
 
-    def _grid(self, column: str) -> tuple[str, list[str], list[tuple[str, list[tuple[str, bool]]]]]:
-        """Return the title, the heads and the lines of the table, each cell with whether it is the best."""
+    def _grid(self, column: str, best: str) -> tuple[list[str], list[list[str]]]:
+        """Return the head and the lines of the table; ``best`` is the form of the best cell of each rate."""
         means = self.means(column)
         rates = sorted({rate for at in means.values() for rate in at})
         wanted = min if column in ("seconds", "rmse", "relative_error") else max
         top = {rate: wanted((at[rate] for at in means.values() if at.get(rate, math.nan) == at.get(rate)), default=None)
                for rate in rates}  # fmt: skip
         digits = 4 if column in ("ssim", "rmse", "relative_error") else 2
-        body = [
-            (name, [(f"{at[rate]:.{digits}f}" if rate in at else "", at.get(rate) == top[rate]) for rate in rates])
-            for name, at in means.items()
-        ]
+        body = []
+        for name, at in means.items():
+            texts = [f"{at[rate]:.{digits}f}" if rate in at else "" for rate in rates]
+            forms = [best if at.get(rate) == top[rate] else "{}" for rate in rates]
+            body.append([name, *(form.format(text) for form, text in zip(forms, texts, strict=True))])
         title = {"psnr": "PSNR, dB", "ssim": "SSIM"}.get(column, column)
-        return title, [f"{rate:g}" for rate in rates], body
+        return [title, *(f"{rate:g}" for rate in rates)], body
 
     def plot(self, ax: Axes | None = None, column: str = "psnr") -> Axes:
         """Draw the mean of a column against the rate, one line a method; needs matplotlib."""
