@@ -10,7 +10,6 @@ import typer
 from rich.console import Console
 
 from ..errors import FileError, InputError
-from ..files import Loaded
 from ..files.missing import missing_mask
 from ..study.compare import compare as run
 from ..text import duration
@@ -50,7 +49,11 @@ def compare(
     if output.exists() and not output.is_dir():
         raise FileError(f"{output} is a file: give a folder")
     loaded, axes = options.load(source, slice_axes, frames, grey, resize)
-    hide = _pattern(pattern, loaded, rates)
+    hide: Any = pattern
+    if pattern.startswith("mask:"):
+        if rates is not None:
+            raise InputError("with a mask the share of what is seen is that of the mask: leave --rates out")
+        hide = ~missing_mask(loaded, mask_file=pattern.removeprefix("mask:"))
     names, shares = parse_list(methods, str, "--methods"), parse_list(rates or "0.1,0.3,0.5", float, "--rates")
     settings: dict[str, Any] = {"slice_axes": axes, "seed": seed, "preset": preset, "options": parse_options(option)}
     out, done = screen(quiet or json), []
@@ -72,12 +75,3 @@ def compare(
         typer.echo(json_text.dumps({"rows": table.rows, "files": [str(path) for path in paths]}))
     out.print(table.to_markdown())
     out.print(f"wrote {paths[-1]} and the tables and curves beside it")
-
-
-def _pattern(text: str, loaded: Loaded, rates: str | None) -> Any:
-    """Return which entries are seen: a pattern's name as it is, a mask file as an array."""
-    if not text.startswith("mask:"):
-        return text
-    if rates is not None:
-        raise InputError("with a mask the share of what is seen is that of the mask: leave --rates out")
-    return ~missing_mask(loaded, mask_file=text.removeprefix("mask:"))

@@ -16,7 +16,7 @@ from ..report import write_report
 from ..report.sheet import draw
 from ..result import Completion
 from . import options
-from .progress import Line, Stopper
+from .progress import Stopper, live_line
 from .words import check_place, guarded, screen
 
 RATE = 0.25  # share of the entries that the methods see
@@ -52,8 +52,8 @@ def demo(
     start = time.perf_counter()
     with Stopper() as stopper:
         for name in (RIVAL, OURS):
-            with Line(METHODS[name].configured(), stopper, quiet=quiet) as line:
-                results[name] = complete(truth, known, name, (1, 2), on_step=line.on_step, rng=seed)
+            with live_line(METHODS[name].configured(), stopper, quiet=quiet) as on_step:
+                results[name] = complete(truth, known, name, (1, 2), on_step=on_step, rng=seed)
             if stopper.asked:
                 raise KeyboardInterrupt
             scores[name] = metrics.psnr(results[name].x, truth)

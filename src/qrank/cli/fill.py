@@ -30,7 +30,7 @@ from ..result import Completion, OnStep, Status
 from ..tensor import Layout
 from ..text import duration
 from . import options
-from .progress import Line, Stopper
+from .progress import Stopper, live_line
 from .quality import quality, sentence
 from .words import FAILED, STOPPED, check_place, guarded, leave, parse_options, screen, sizes
 
@@ -155,8 +155,8 @@ def _fill(job: Job, source: str, output: str, report: Path | None, quiet: bool, 
         f"missing: {missing.sum()} of {missing.size} entries ({missing.mean():.1%}); filling with {job.method.name}"
     )
     with Stopper() as stopper:
-        with Line(job.method, stopper, quiet=quiet) as line:
-            result = job.run(line.on_step)
+        with live_line(job.method, stopper, quiet=quiet) as on_step:
+            result = job.run(on_step)
         if result.status is Status.DIVERGED:
             raise leave(f"{result.status} Nothing was written.", FAILED)
         result = dataclasses.replace(result, x=native(result.x, loaded, missing))

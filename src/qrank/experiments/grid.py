@@ -6,7 +6,7 @@ import csv
 import multiprocessing
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from dataclasses import asdict
 from functools import cache
@@ -187,7 +187,10 @@ def adopt(store: Store, plan: Iterable[Cell], path: Path) -> int:
     """
     try:
         with path.open(newline="", encoding="utf-8") as file:
-            kept = {_row_key(row): row for row in csv.DictReader(file)}
+            kept = {
+                (row["data"], row["method"], float(row["p"]), int(row["draw"]), row["r"]): row
+                for row in csv.DictReader(file)
+            }
     except (OSError, ValueError, KeyError, csv.Error):
         return 0
     added = 0
@@ -210,10 +213,6 @@ def adopt(store: Store, plan: Iterable[Cell], path: Path) -> int:
         store.save(cell, cells.Outcome(numbers, {}))
         added += store.load(cell) is not None
     return added
-
-
-def _row_key(row: Mapping[str, Any]) -> tuple[str, str, float, int, str]:
-    return row["data"], row["method"], float(row["p"]), int(row["draw"]), str(row["r"] or "")
 
 
 def rows(store: Store, plan: Iterable[Cell]) -> list[dict[str, Any]]:

@@ -86,15 +86,7 @@ def grid(
     ['video/tnn_p0.1_d0', 'video/tnn_p0.1_d1']
     """
     return [
-        Cell(
-            data,
-            method,
-            p,
-            draw,
-            options,
-            pictures=draw == 0 and p == pictures_at,
-            curve=draw == 0 and p == curve_at,
-        )
+        Cell(data, method, p, draw, options, curve=(p, draw) == (curve_at, 0), pictures=(p, draw) == (pictures_at, 0))
         for p in rates
         for row in rows
         for method, options in [taken_apart(row)]

@@ -72,7 +72,9 @@ def quality(store: Store, plan: Sequence[Cell], data: str, column: str = "psnr",
                 text = f"{mean:.2f}" if mean < 400 else "exact"
                 text = f"**{text}**" if round(mean, 2) == round(best[p], 2) else text
                 draws[len(values)][named(label)].append(f"{p:g}")
-            row.append(text if theirs is None else f"{text} ({_two(theirs)})")
+            if theirs is not None:
+                text += f" ({theirs})" if isinstance(theirs, str) else f" ({theirs:.2f})"
+            row.append(text)
         body.append(row)
     table = markdown(["PSNR, dB, at p ="] + [f"{p:g}" for p in rates], body)
     about = SOURCES[data].about + ("" if beside else ", penalties")
@@ -86,10 +88,6 @@ def quality(store: Store, plan: Sequence[Cell], data: str, column: str = "psnr",
         if "motqn" in found:
             said.append("MOTQN is under the paper's norm; penalty log-sum:20, qrank's default, is not the paper's.")
     return " ".join(said) + "\n\n" + table
-
-
-def _two(value: float | str) -> str:
-    return value if isinstance(value, str) else f"{value:.2f}"
 
 
 def _draws(draws: Mapping[int, Mapping[str, list[str]]]) -> str:
