@@ -151,8 +151,7 @@ def check_place(path: os.PathLike[str] | None, what: str, suffixes: Sequence[str
         raise FileError(f"{what} {path} cannot be written: it is a folder")
     if not os.access(folder, os.W_OK) or (os.path.exists(path) and not os.access(path, os.W_OK)):
         raise FileError(f"{what} {path} cannot be written: permission denied")
-    ending = os.path.splitext(path)[1].lower()
-    if suffixes and ending not in suffixes:
+    if suffixes and os.path.splitext(path)[1].lower() not in suffixes:
         raise FileError(f"{what} {path} must end in {' or '.join(suffixes)}")
 
 

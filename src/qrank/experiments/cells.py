@@ -47,8 +47,7 @@ class Cell:
         >>> Cell("video", "vmtqn", 0.3, options='{"penalty": "log-sum"}').label
         'vmtqn, penalty log-sum'
         """
-        given = json.loads(self.options)
-        return ", ".join([self.method, *(f"{name} {value}" for name, value in given.items())])
+        return ", ".join([self.method, *(f"{name} {value}" for name, value in json.loads(self.options).items())])
 
     @property
     def key(self) -> str:

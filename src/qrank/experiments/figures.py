@@ -78,14 +78,13 @@ def pictures(store: Store, plan: Sequence[Cell], data: str, path: Path, tall: bo
     join, some = (np.hstack, [1, 3]) if tall else (np.vstack, [0, 2])
     for cell, numbers in store.finished(cell for cell in plan if cell.data == data and cell.pictures).items():
         kept = store.pictures(cell)
-        if not kept and path.exists():
-            return path
-        if not kept:
-            continue
-        if not panels:
+        if kept and not panels:
             panels["truth"] = join(list(kept["truth"][some]))
             panels[f"seen: {cell.p:.0%}"] = join(list(np.where(kept["known"], kept["truth"], 0)[some]))
-        panels[f"{named(cell.label)}: {numbers['psnr']:.2f} dB"] = join(list(kept["x"][some]))
+        if kept:
+            panels[f"{named(cell.label)}: {numbers['psnr']:.2f} dB"] = join(list(kept["x"][some]))
+        elif path.exists():
+            return path
     if len(panels) < 3:
         return None
     columns = min(5, len(panels))
@@ -175,7 +174,7 @@ def spectrum(data: str, out: Path, path: Path) -> Path | None:
 
 def influence_of_r(store: Store, plan: Sequence[Cell], size: Size, out: Path, path: Path) -> Path | None:
     """Draw time and PSNR against r, TNN as a line, and the singular values of the unfolding."""
-    data, values = rank_data(size)
+    data, _ = rank_data(size)
     there = store.finished(cell for cell in plan if cell.data == data)
     runs = {int(cell.label.rsplit(" ", 1)[1]): numbers for cell, numbers in there.items() if cell.method == "vmtqn"}
     tnn = next((numbers for cell, numbers in there.items() if cell.method == "tnn"), None)
@@ -184,9 +183,8 @@ def influence_of_r(store: Store, plan: Sequence[Cell], size: Size, out: Path, pa
         return path if path.exists() and found is None else None
     figure = _figure(11, 3.6)
     axes = figure.subplots(1, 3)
-    ranks = [r for r in values if r in runs]
     for ax, column, ylabel in zip(axes, ("seconds", "psnr"), ("seconds", "PSNR, dB"), strict=False):
-        ax.plot(ranks, [runs[r][column] for r in ranks], marker="o", label="VMTQN")
+        ax.plot(list(runs), [run[column] for run in runs.values()], marker="o", label="VMTQN")
         ax.axhline(tnn[column], color="C1", label="TNN")
         ax.set(xlabel="r", ylabel=ylabel)
     axes[2].plot(np.arange(1, len(found["unfolding"]) + 1), found["unfolding"])

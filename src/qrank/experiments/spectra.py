@@ -30,10 +30,9 @@ def of(x: np.ndarray) -> dict[str, list[float]]:
     >>> found["fourier"][0].__round__(6), found["learned"][0].__round__(6), len(found["fourier"])
     (6.0, 6.0, 12)
     """
-    fourier = Fourier(len(x))
     learned = Matrix(pca(x, slice_axes=(1, 2)))
     with threads.own_threads():
-        pairs, under_q = fourier.singular_values(x), learned.singular_values(x)
+        pairs, under_q = Fourier(len(x)).singular_values(x), learned.singular_values(x)
     unfolded = np.linalg.norm(learned.forward(x).reshape(learned.r, -1), axis=1)  # those of X_(3), by Lemma 2
 
     def largest(values: np.ndarray) -> list[float]:

@@ -192,9 +192,8 @@ class _ShownSlice:
         whole = {*layout.slice_axes, *([truth.ndim - 1] if truth.shape[-1] == 3 else [])}
         self.where = tuple(slice(None) if axis in whole else n // 2 for axis, n in enumerate(truth.shape))
         self.turned = layout.slice_axes[0] > layout.slice_axes[1]
-        self.low, self.high = float(truth.min()), float(truth.max())
-        if self.low >= 0:
-            self.low, self.high = 0.0, 1.0 if self.high <= 1 else self.high
+        low, high = float(truth.min()), float(truth.max())
+        self.low, self.high = (low, high) if low < 0 else (0.0, max(1.0, high))
 
     def cut(self, x: np.ndarray) -> np.ndarray:
         """Return the slice."""
