@@ -30,11 +30,10 @@ def replacing(path: Path) -> Iterator[Path]:
     ('whole', 1)
     """
     target = Path(os.path.realpath(path))
-    with _workplace(target) as place:
-        temporary = place / target.name
+    with _beside(target) as temporary:
         yield temporary
         if temporary.is_dir():
-            _swap_folder(temporary, target, place / "old")
+            _swap_folder(temporary, target)
             return
         if target.exists():
             shutil.copymode(target, temporary)
@@ -77,8 +76,7 @@ def make_folder(path: Path) -> None:
 def filling(folder: Path) -> Iterator[Path]:
     """Give a temporary folder; its files move into ``folder`` if all goes well, beside what is there."""
     target = Path(os.path.realpath(folder))
-    with _workplace(target) as place:
-        temporary = place / target.name
+    with _beside(target) as temporary:
         temporary.mkdir()
         yield temporary
         if not target.exists():
@@ -107,22 +105,19 @@ def reserve(path: Path, size: int) -> None:
 
 
 @contextmanager
-def _workplace(target: Path) -> Iterator[Path]:
-    # A hidden folder beside the target: on the same disk, so that a rename is all it takes.
-    place = Path(tempfile.mkdtemp(prefix=".qrank-", dir=target.parent))
-    try:
-        yield place
-    finally:
-        shutil.rmtree(place, ignore_errors=True)
+def _beside(target: Path) -> Iterator[Path]:
+    # In a hidden folder beside the target: on the same disk, so that a rename is all it takes.
+    with tempfile.TemporaryDirectory(prefix=".qrank-", dir=target.parent, ignore_cleanup_errors=True) as place:
+        yield Path(place) / target.name
 
 
-def _swap_folder(new: Path, target: Path, old: Path) -> None:
-    if not target.exists():
-        os.rename(new, target)
-        return
-    os.rename(target, old)
+def _swap_folder(new: Path, target: Path) -> None:
+    old = new.with_name(target.name + ".old")
+    if target.exists():
+        os.rename(target, old)
     try:
         os.rename(new, target)
     except BaseException:
-        os.rename(old, target)
+        if old.exists():
+            os.rename(old, target)
         raise

@@ -37,7 +37,7 @@ def test_second_start_runs_only_what_is_new(tmp_path, monkeypatch):
     module = __import__("sys").modules["qrank.study.compare"]
     ran = []
     honest = module._run
-    monkeypatch.setattr(module, "_run", lambda *a: ran.append(a[2]) or honest(*a))
+    monkeypatch.setattr(module, "_run", lambda *a: ran.append(a[2].name) or honest(*a))
     first = compare(X, ["tnn"], [0.5], draws=1, folder=tmp_path)
     again = compare(X, ["tnn", "slicewise"], [0.5], draws=1, folder=tmp_path)
     assert ran == ["tnn", "slicewise"]

@@ -8,15 +8,13 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.status import Status
 
 from ..errors import FileError, InputError
-from ..files import Loaded
 from ..files.missing import missing_mask
 from ..study.compare import compare as run
 from ..text import duration
 from . import options
-from .words import ABORTED, guarded, leave, parse_list, parse_options, screen, sizes
+from .words import guarded, parse_list, parse_options, screen, sizes, stopped
 
 Opt = typer.Option
 
@@ -51,45 +49,29 @@ def compare(
     if output.exists() and not output.is_dir():
         raise FileError(f"{output} is a file: give a folder")
     loaded, axes = options.load(source, slice_axes, frames, grey, resize)
-    hide = _pattern(pattern, loaded, rates)
+    hide: Any = pattern
+    if pattern.startswith("mask:"):
+        if rates is not None:
+            raise InputError("with a mask the share of what is seen is that of the mask: leave --rates out")
+        hide = ~missing_mask(loaded, mask_file=pattern.removeprefix("mask:"))
     names, shares = parse_list(methods, str, "--methods"), parse_list(rates or "0.1,0.3,0.5", float, "--rates")
     settings: dict[str, Any] = {"slice_axes": axes, "seed": seed, "preset": preset, "options": parse_options(option)}
-    out = screen(quiet or json)
+    out, done = screen(quiet or json), []
+
+    def on_row(row: dict[str, Any], count: int, total: int) -> None:
+        done.append(row)
+        where = f"{row['method']} at {row['rate']:g}, draw {row['draw']}"
+        out.print(f"{count}/{total} {where}: PSNR {row['psnr']:.2f} dB, {duration(row['seconds'])}")
+        status.update(f"{count} of {total} runs are finished")
+
     out.print(f"{source}: {sizes(loaded.data.shape, loaded.axes)}, {loaded.data.dtype}")
     with Console(stderr=True, quiet=quiet or json).status("starting") as status:
-        progress = Progress(out, status)
         try:
-            table = run(
-                loaded.data, names, shares, draws, pattern=hide, folder=output, on_row=progress.on_row, **settings
-            )
+            table = run(loaded.data, names, shares, draws, pattern=hide, folder=output, on_row=on_row, **settings)
         except KeyboardInterrupt:
-            kept = f"{progress.done} finished runs are kept"
-            raise leave(f"stopped; {kept}: the same command goes on from there", ABORTED) from None
+            raise stopped(len(done), "runs") from None
     paths = table.save(output, title=f"Methods compared on {Path(source).name}")
     if json:
         typer.echo(json_text.dumps({"rows": table.rows, "files": [str(path) for path in paths]}))
     out.print(table.to_markdown())
     out.print(f"wrote {paths[-1]} and the tables and curves beside it")
-
-
-def _pattern(text: str, loaded: Loaded, rates: str | None) -> Any:
-    """Return which entries are seen: a pattern's name as it is, a mask file as an array."""
-    if not text.startswith("mask:"):
-        return text
-    if rates is not None:
-        raise InputError("with a mask the share of what is seen is that of the mask: leave --rates out")
-    return ~missing_mask(loaded, mask_file=text.removeprefix("mask:"))
-
-
-class Progress:
-    """Says what came out of every run, and counts them."""
-
-    def __init__(self, out: Console, status: Status) -> None:
-        self.out, self.status, self.done = out, status, 0
-
-    def on_row(self, row: dict[str, Any], count: int, total: int) -> None:
-        """Take a finished run in."""
-        self.done = count
-        where = f"{row['method']} at {row['rate']:g}, draw {row['draw']}"
-        self.out.print(f"{count}/{total} {where}: PSNR {row['psnr']:.2f} dB, {duration(row['seconds'])}")
-        self.status.update(f"{count} of {total} runs are finished")

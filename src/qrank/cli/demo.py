@@ -16,7 +16,7 @@ from ..report import write_report
 from ..report.sheet import draw
 from ..result import Completion
 from . import options
-from .progress import Line, Stopper
+from .progress import Stopper, live_line
 from .words import check_place, guarded, screen
 
 RATE = 0.25  # share of the entries that the methods see
@@ -48,16 +48,17 @@ def demo(
         f"a clip of {truth.shape[0]} frames, {truth.shape[1]} x {truth.shape[2]}, in colour; {RATE:.0%} of it is known"
     )
     results: dict[str, Completion] = {}
+    scores: dict[str, float] = {}
     start = time.perf_counter()
     with Stopper() as stopper:
         for name in (RIVAL, OURS):
-            with Line(METHODS[name].configured(), stopper, quiet=quiet) as line:
-                results[name] = complete(truth, known, name, (1, 2), on_step=line.on_step, rng=seed)
+            with live_line(METHODS[name].configured(), stopper, quiet=quiet) as on_step:
+                results[name] = complete(truth, known, name, (1, 2), on_step=on_step, rng=seed)
             if stopper.asked:
                 raise KeyboardInterrupt
-            score = metrics.psnr(results[name].x, truth)
-            out.print(f"  {name:<6} {score:.2f} dB  ({results[name].seconds:.1f} s)  {METHODS[name].about}")
-    gain = metrics.psnr(results[OURS].x, truth) - metrics.psnr(results[RIVAL].x, truth)
+            scores[name] = metrics.psnr(results[name].x, truth)
+            out.print(f"  {name:<6} {scores[name]:.2f} dB  ({results[name].seconds:.1f} s)  {METHODS[name].about}")
+    gain = scores[OURS] - scores[RIVAL]
     out.print(f"the learned transform gains {gain:.2f} dB; {time.perf_counter() - start:.0f} s in all")
     draw(picture, truth, known, {name: result.x for name, result in results.items()})
     write_report(
@@ -68,6 +69,6 @@ def demo(
         axes=("frame", "height", "width", "colour"),
         command="qrank demo",
         value_range=(0, 1),
-        meta={f"PSNR of {name}": f"{metrics.psnr(x.x, truth):.2f} dB" for name, x in results.items()},
+        meta={f"PSNR of {name}": f"{score:.2f} dB" for name, score in scores.items()},
     )
     out.print(f"picture: {picture}\nreport: {report}")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json as json_text
 import shlex
 import sys
 import warnings
-from dataclasses import dataclass
-from functools import cached_property
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,9 +15,9 @@ import numpy as np
 import typer
 from rich.console import Console
 
-from .. import files
+from .. import files, metrics
 from ..api import complete
-from ..errors import ConvergenceWarning, InputError
+from ..errors import ConvergenceWarning, InputError, MissingExtra
 from ..files import Loaded
 from ..files.loaded import restore
 from ..files.missing import missing_mask
@@ -30,8 +29,7 @@ from ..result import Completion, OnStep, Status
 from ..tensor import Layout
 from ..text import duration
 from . import options
-from .progress import Line, Stopper
-from .quality import quality, sentence
+from .progress import Stopper, live_line
 from .words import FAILED, STOPPED, check_place, guarded, leave, parse_options, screen, sizes
 
 Opt = typer.Option
@@ -83,14 +81,15 @@ def fill(
     layout = Layout.of(loaded.data.shape, axes)
     work_type = _work_type(dtype, loaded.data.dtype)
     if loaded.data.dtype.kind == "f":
-        loaded = dataclasses.replace(loaded, data=loaded.data.astype(work_type, copy=False))
+        loaded = replace(loaded, data=loaded.data.astype(work_type, copy=False))
     rng = np.random.default_rng(seed)
     gone = missing_mask(
         loaded, value=missing_value, mask_file=missing_mask_file, below=missing_below, above=missing_above
     )
     hidden = missing_mask(loaded, drop=drop, rng=rng) & ~gone if drop else np.zeros_like(gone)
     side = _patch_side(layout, patch, by_default=loaded.kind == "image" and slice_axes is None)
-    job = Job(loaded, layout, gone, hidden, configured, work_type, {"patch": side, "rng": rng, "holdout": holdout})
+    settings = {"patch": side, "rng": rng, "holdout": holdout}
+    job = Job(loaded, layout, gone, hidden, gone | hidden, configured, work_type, settings)
     _fill(job, source, output, report, quiet or json, json)
 
 
@@ -102,14 +101,10 @@ class Job:
     layout: Layout
     gone: np.ndarray  # True where the file lacks an entry
     hidden: np.ndarray  # True where a known entry is left out to try things out
+    missing: np.ndarray  # True where an entry is to be filled: it is gone or hidden
     method: Method
     dtype: np.dtype  # to compute in
     settings: dict[str, Any]  # patch, rng and holdout of qrank.complete
-
-    @cached_property
-    def missing(self) -> np.ndarray:
-        """True where an entry is to be filled."""
-        return self.gone | self.hidden
 
     def facts(self) -> dict[str, Any]:
         """Return what is known before the run, for scripts."""
@@ -136,8 +131,7 @@ class Job:
     def run(self, on_step: OnStep) -> Completion:
         """Fill what is missing; the answer has the type that is computed in."""
         work, axes = self.loaded.data.astype(self.dtype, copy=False), self.layout.slice_axes
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # the status says it
+        with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):  # the status says it
             return complete(work, ~self.missing, self.method, axes, on_step=on_step, **self.settings)
 
 
@@ -156,11 +150,11 @@ def _fill(job: Job, source: str, output: str, report: Path | None, quiet: bool, 
         f"missing: {missing.sum()} of {missing.size} entries ({missing.mean():.1%}); filling with {job.method.name}"
     )
     with Stopper() as stopper:
-        with Line(job.method, stopper, quiet=quiet) as line:
-            result = job.run(line.on_step)
+        with live_line(job.method, stopper, quiet=quiet) as on_step:
+            result = job.run(on_step)
         if result.status is Status.DIVERGED:
             raise leave(f"{result.status} Nothing was written.", FAILED)
-        result = dataclasses.replace(result, x=native(result.x, loaded, missing))
+        result = replace(result, x=native(result.x, loaded, missing))
         facts |= {"status": str(result.status), "steps": len(result.history), "seconds": result.seconds}
         facts["notes"] = files.write(output, result.x, like=loaded)
     if result.history and result.history[-1].holdout is not None:
@@ -190,6 +184,34 @@ def native(x: np.ndarray, loaded: Loaded, missing: np.ndarray) -> np.ndarray:
     return np.where(missing, restore(x, data.dtype, loaded.name), data)
 
 
+def quality(
+    x: np.ndarray, truth: np.ndarray, hidden: np.ndarray, gone: np.ndarray, slice_axes: tuple[int, int]
+) -> dict[str, float]:
+    """Return PSNR over the hidden entries; where the whole truth is known also over all of it, and SSIM.
+
+    >>> quality(np.full((4, 4), 0.9), np.ones((4, 4)), np.ones((4, 4), bool), np.zeros((4, 4), bool), (0, 1))
+    {'psnr_hidden': 20.0, 'psnr': 20.0}
+    """
+    found = {"psnr_hidden": round(metrics.psnr(x, np.where(gone, 0, truth), hidden), 6)}
+    if gone.any():
+        return found
+    found["psnr"] = round(metrics.psnr(x, truth), 6)
+    with suppress(MissingExtra, InputError):  # not installed, or slices too small for it
+        found["ssim"] = metrics.ssim(x, truth, slice_axes)
+    return found
+
+
+def sentence(found: dict[str, Any]) -> str:
+    """Return the measures as a line.
+
+    >>> sentence({"psnr_hidden": 28.04, "psnr": 30.1, "ssim": 0.91})
+    'against what was dropped: PSNR 30.10 dB (28.04 dB over the dropped entries), SSIM 0.9100'
+    """
+    hidden = f"{found['psnr_hidden']:.2f} dB over the dropped entries"
+    measured = f"{found['psnr']:.2f} dB ({hidden})" if "psnr" in found else hidden
+    return f"against what was dropped: PSNR {measured}" + (f", SSIM {found['ssim']:.4f}" if "ssim" in found else "")
+
+
 def _work_type(asked: str | None, dtype: np.dtype) -> np.dtype:
     """Return the type to compute in; by default float32 for 8 and 16-bit integers, which it holds at half the memory."""
     if asked is None:
@@ -207,10 +229,9 @@ def _patch_side(layout: Layout, asked: int | None, by_default: bool) -> int:
 
 
 def _report(job: Job, result: Completion, source: str, path: Path) -> None:
-    loaded = job.loaded
-    truth = loaded.data if job.hidden.any() else None
-    if truth is not None and job.gone.any():
-        truth = np.where(job.gone, np.nan, truth.astype(float))
+    loaded, truth = job.loaded, None
+    if job.hidden.any():
+        truth = np.where(job.gone, np.nan, loaded.data.astype(float)) if job.gone.any() else loaded.data
     write_report(
         result,
         path,

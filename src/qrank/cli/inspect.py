@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json as json_text
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
 
 from ..files.missing import missing_mask
 from ..report.sheet import save
-from ..study.inspect import Inspection
 from ..study.inspect import inspect as look
 from . import options
 from .words import check_place, guarded, screen, sizes
@@ -45,7 +44,9 @@ def inspect(
     if plot is not None:
         save(found.plot().figure, plot, "the plot", 150)
     if json:
-        typer.echo(json_text.dumps(_facts(found)))
+        facts = {name: value for name, value in vars(found).items() if name != "spectra"}
+        spectra = {name: {"rank99": s.rank99, "nuclear": s.nuclear} for name, s in found.spectra.items()}
+        typer.echo(json_text.dumps(facts | {"spectra": spectra}))
         return
     out = screen()
     out.print(f"{source}: {loaded.kind}, {sizes(loaded.data.shape, loaded.axes)}")
@@ -56,9 +57,3 @@ def inspect(
         out.print(line)
     if plot is not None:
         out.print(f"wrote {plot}")
-
-
-def _facts(found: Inspection) -> dict[str, Any]:
-    """Return what was found, for scripts: of the spectra only what they come to."""
-    facts = {name: value for name, value in vars(found).items() if name != "spectra"}
-    return facts | {"spectra": {n: {"rank99": s.rank99, "nuclear": s.nuclear} for n, s in found.spectra.items()}}

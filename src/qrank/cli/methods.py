@@ -21,20 +21,13 @@ def methods(json: options.Json = False) -> None:
     Example: qrank methods
     """
     if json:
-        described = {
-            name: {"about": kind.about, "options": {o: _plain(v) for o, v in kind.options().items()}}
-            for name, kind in METHODS.items()
-        }
-        typer.echo(json_text.dumps(described, indent=2))
+        described = {name: {"about": kind.about, "options": kind.options()} for name, kind in METHODS.items()}
+        typer.echo(json_text.dumps(described, indent=2, default=repr))
         return
     table = Table("method", "what it is", "options", show_lines=True)
     for name, kind in METHODS.items():
-        defaults = ", ".join(f"{option}={_plain(value)}" for option, value in kind.options().items())
+        defaults = ", ".join(f"{option}={value}" for option, value in kind.options().items())
         table.add_row(f"[bold]{name}[/bold]", escape(kind.about), escape(defaults))
     console = Console()
     console.print(table)
     console.print("Give an option with --option name=value; --preset paper sets those of the paper.", highlight=False)
-
-
-def _plain(value: object) -> object:
-    return value if value is None or isinstance(value, bool | int | float | str) else repr(value)

@@ -6,14 +6,15 @@ import math
 import os
 import signal
 from collections import deque
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any
 
 from rich.console import Console
 
 from ..methods import Method
-from ..result import Record
+from ..result import OnStep, Record
 from ..text import duration
 
 WINDOW = 20  # steps that the estimate of the time left looks back on
@@ -56,7 +57,7 @@ class Eta:
     2.0
     """
 
-    def __init__(self, tol: float, max_steps: int | None = None) -> None:
+    def __init__(self, tol: float, max_steps: float = math.inf) -> None:
         self.tol = tol
         self.max_steps = max_steps
         self._seen: deque[tuple[int, float, float]] = deque(maxlen=WINDOW)
@@ -72,40 +73,30 @@ class Eta:
         a_step = (seconds - first_seconds) / (step - first_step)
         fall = (first_log - math.log(residual)) / (step - first_step)
         steps = math.inf if fall <= 0 else max(0.0, (math.log(residual) - math.log(self.tol)) / fall)
-        if self.max_steps is not None:
-            steps = min(steps, self.max_steps - step)
+        steps = min(steps, self.max_steps - step)
         return None if math.isinf(steps) else a_step * steps
 
 
-class Line:
-    """The live line on stderr: step, residual, hold-out error, time left. Its ``on_step`` goes to ``qrank.complete``.
+@contextmanager
+def live_line(method: Method, stopper: Stopper, *, quiet: bool = False) -> Iterator[OnStep]:
+    """Keep a line on stderr: step, residual, hold-out error, time left; give what ``qrank.complete`` takes as ``on_step``.
 
     >>> from qrank import METHODS
-    >>> with Line(METHODS["tnn"].configured(), Stopper(), quiet=True) as line:
-    ...     line.on_step(Record(1, 0.5, 12.0, 0.1, 0.2, 0.1, 1e-3, 7, 3))
+    >>> with live_line(METHODS["tnn"].configured(), Stopper(), quiet=True) as on_step:
+    ...     on_step(Record(1, 0.5, 12.0, 0.1, 0.2, 0.1, 1e-3, 7, 3))
     False
     """
+    eta = Eta(method.tol, method.max_steps)
 
-    def __init__(self, method: Method, stopper: Stopper, *, quiet: bool = False) -> None:
-        self.label = method.name
-        self.stopper = stopper
-        self.eta = Eta(method.tol, method.max_steps)
-        self._status = Console(stderr=True, quiet=quiet).status(f"{self.label}: starting")
-
-    def __enter__(self) -> Line:
-        self._status.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._status.stop()
-
-    def on_step(self, record: Record) -> bool:
-        """Show a step; return whether the run is to stop."""
+    def on_step(record: Record) -> bool:
         residual = max(record.primal, record.change)
-        left = self.eta.left(record.step, record.seconds, residual)
-        parts = [f"{self.label}: step {record.step}", f"residual {residual:.1e}"]
+        left = eta.left(record.step, record.seconds, residual)
+        parts = [f"{method.name}: step {record.step}", f"residual {residual:.1e}"]
         if record.holdout is not None:
             parts.append(f"hold-out error {record.holdout:.4g}")
         parts.append(duration(record.seconds) + ("" if left is None else f", about {duration(left)} left"))
-        self._status.update(" · ".join(parts))
-        return self.stopper.asked
+        status.update(" · ".join(parts))
+        return stopper.asked
+
+    with Console(stderr=True, quiet=quiet).status(f"{method.name}: starting") as status:
+        yield on_step

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,7 +18,7 @@ from ..experiments.page import Shelf
 from ..experiments.spectra import data_sets, measure
 from ..text import duration
 from . import options
-from .words import ABORTED, guarded, leave, screen
+from .words import guarded, screen, stopped
 
 Opt = typer.Option
 
@@ -31,16 +30,13 @@ class Watch:
         self.out, self.jobs = out, jobs
         self.status = line.status("reading the data")
         self.todo: list[Cell] = []
-        self.there = 0
         self.done: list[tuple[Cell, float]] = []
         self.running: dict[Cell, str] = {}
-        self.began = time.perf_counter()
 
     def planned(self, todo: Sequence[Cell], there: int) -> None:
         """Say what is to be done."""
-        self.todo, self.there = list(todo), there
-        kept = f", {there} are there already" if there else ""
-        self.out.print(f"{len(todo)} cells to run{kept}")
+        self.todo = list(todo)
+        self.out.print(f"{len(todo)} cells to run" + (f", {there} are there already" if there else ""))
         self._show()
 
     def stepped(self, cell: Cell, step: int, residual: float) -> None:
@@ -53,18 +49,16 @@ class Watch:
         self.running.pop(cell, None)
         self.todo.remove(cell)
         self.done.append((cell, numbers["seconds_in_all"]))
-        rank = "" if cell.r is None else f", r = {cell.r}"
+        count, rank = len(self.done), "" if cell.r is None else f", r = {cell.r}"
         self.out.print(
-            f"{len(self.done)}/{len(self.done) + len(self.todo)} {cell.data}{rank}, {cell.label} at {cell.p:g},"
-            f" draw {cell.draw}: {numbers['psnr']:.2f} dB, {numbers['steps']} steps, {duration(numbers['seconds'])}",
+            f"{count}/{count + len(self.todo)} {cell.data}{rank}, {cell.label} at {cell.p:g}, draw {cell.draw}:"
+            f" {numbers['psnr']:.2f} dB, {numbers['steps']} steps, {duration(numbers['seconds'])}",
         )
         self._show()
 
     def _show(self) -> None:
-        left = seconds_left(self.todo, self.done, self.jobs)
-        total = len(self.done) + len(self.todo)
-        parts = [f"{len(self.done)} of {total} cells", *self.running.values()]
-        if left is not None:
+        parts = [f"{len(self.done)} of {len(self.done) + len(self.todo)} cells", *self.running.values()]
+        if (left := seconds_left(self.todo, self.done, self.jobs)) is not None:
             parts.append(f"about {duration(left)} left")
         self.status.update(" · ".join(parts))
 
@@ -104,14 +98,12 @@ def reproduce(
     size = Size.QUICK if quick else Size.FULL if full else Size.STANDARD
     folder = data or (Path(given) if (given := os.environ.get("QRANK_DATA")) else None)
     output = output / size if size is not Size.STANDARD else output
-    out = screen(quiet)
-    watch = Watch(out, Console(stderr=True, quiet=quiet), jobs)
     page = page or output / "index.md"
-    store = Store(output / "cells")
-    known = sum(adopt(store, PLANS[name].cells(size), Shelf(page).table(name)) for name in chosen)
-    if known:
+    out, store = screen(quiet), Store(output / "cells")
+    if known := sum(adopt(store, PLANS[name].cells(size), Shelf(page).table(name)) for name in chosen):
         out.print(f"{known} cells are taken from the tables beside {page}")
     if not show:
+        watch = Watch(out, Console(stderr=True, quiet=quiet), jobs)
         try:
             with watch.status:
                 for name in chosen:
@@ -120,7 +112,6 @@ def reproduce(
                 plan = [cell for name in chosen for cell in PLANS[name].cells(size)]
                 run(plan, store, folder, jobs=jobs, watcher=watch)
         except KeyboardInterrupt:
-            kept = f"{len(watch.done)} finished cells are kept"
-            raise leave(f"stopped; {kept}: the same command goes on from there", ABORTED) from None
-    paths = write(chosen, size, output, page)
-    out.print(f"wrote {paths[-1]}")
+            raise stopped(len(watch.done), "cells") from None
+    write(chosen, size, output, page)
+    out.print(f"wrote {page}")

@@ -6,6 +6,7 @@ import functools
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, ParamSpec, TypeVar
 
 import typer
@@ -54,6 +55,11 @@ def leave(message: str, code: int) -> typer.Exit:
     return typer.Exit(code)
 
 
+def stopped(done: int, what: str) -> typer.Exit:
+    """Say how much of a run that can be taken up again is kept; return the exit to raise."""
+    return leave(f"stopped; {done} finished {what} are kept: the same command goes on from there", ABORTED)
+
+
 def screen(quiet: bool = False) -> Console:
     """Return where lines are printed, as they are: names of files may look like markup."""
     return Console(quiet=quiet, highlight=False, soft_wrap=True, markup=False)
@@ -82,10 +88,8 @@ def _value(text: str) -> Any:
     if text.lower() in named:
         return named[text.lower()]
     for kind in (int, float):
-        try:
+        with suppress(ValueError):
             return kind(text)
-        except ValueError:
-            continue
     return text
 
 
@@ -147,8 +151,7 @@ def check_place(path: os.PathLike[str] | None, what: str, suffixes: Sequence[str
         raise FileError(f"{what} {path} cannot be written: it is a folder")
     if not os.access(folder, os.W_OK) or (os.path.exists(path) and not os.access(path, os.W_OK)):
         raise FileError(f"{what} {path} cannot be written: permission denied")
-    ending = os.path.splitext(path)[1].lower()
-    if suffixes and ending not in suffixes:
+    if suffixes and os.path.splitext(path)[1].lower() not in suffixes:
         raise FileError(f"{what} {path} must end in {' or '.join(suffixes)}")
 
 

@@ -47,8 +47,7 @@ class Cell:
         >>> Cell("video", "vmtqn", 0.3, options='{"penalty": "log-sum"}').label
         'vmtqn, penalty log-sum'
         """
-        given = json.loads(self.options)
-        return ", ".join([self.method, *(f"{name} {value}" for name, value in given.items())])
+        return ", ".join([self.method, *(f"{name} {value}" for name, value in json.loads(self.options).items())])
 
     @property
     def key(self) -> str:
@@ -98,8 +97,7 @@ def run(cell: Cell, folder: Path | None, on_step: OnStep | None = None) -> Outco
     known = observed(cell, truth.shape)
     method = cell.configured(truth)
     start = time.perf_counter()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
         if cell.curve:
             x, steps, status, curve = _followed(cell, truth, known, method, on_step)
         else:

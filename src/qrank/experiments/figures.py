@@ -36,9 +36,14 @@ def _save(figure: Any, path: Path, grey: bool = False) -> Path:
     return path
 
 
+def _line(i: int) -> dict[str, str]:
+    """Return how the i-th line is drawn: the second ten are dotted."""
+    return {"color": f"C{i % 10}", "ls": "-" if i < 10 else ":"}
+
+
 def curves(store: Store, plan: Sequence[Cell], sets: dict[str, str], path: Path) -> Path | None:
     """Draw PSNR against the sampling rate for each data set, the paper's figures dashed."""
-    there = {data: found for data in sets if (found := means(store, [c for c in plan if c.data == data]))}
+    there = {data: means(store, [cell for cell in plan if cell.data == data]) for data in sets}
     there = {data: found for data, found in there.items() if any(len(at) > 1 for at in found.values())}
     if not there:
         return None
@@ -50,10 +55,8 @@ def curves(store: Store, plan: Sequence[Cell], sets: dict[str, str], path: Path)
             if label not in found:
                 continue
             ours = {p: float(np.mean(values)) for p, values in sorted(found[label].items())}
-            ax.plot(list(ours), list(ours.values()), marker="o", ms=3, color=f"C{i % 10}", label=ROWS[label],
-                    ls="-" if i < 10 else ":")  # fmt: skip
-            theirs = {p: printed(data, label, p) for p in ours}
-            theirs = {p: v for p, v in theirs.items() if isinstance(v, float)}
+            ax.plot(list(ours), list(ours.values()), marker="o", ms=3, label=ROWS[label], **_line(i))
+            theirs = {p: v for p in ours if isinstance(v := printed(data, label, p), float)}
             ax.plot(list(theirs), list(theirs.values()), ls="--", lw=0.8, color=f"C{i % 10}")
             lowest = min([lowest, *ours.values(), *theirs.values()])
             if label != "tqn-oracle":
@@ -72,21 +75,16 @@ def pictures(store: Store, plan: Sequence[Cell], data: str, path: Path, tall: bo
     A figure that is there stays as long as the slices of a finished cell are missing (see `grid.adopt`).
     """
     panels: dict[str, np.ndarray] = {}
-    join = np.hstack if tall else np.vstack
-    for cell in plan:
-        numbers = store.load(cell.plain) if cell.data == data and cell.pictures else None
-        if numbers is None:
-            continue
+    join, some = (np.hstack, [1, 3]) if tall else (np.vstack, [0, 2])
+    for cell, numbers in store.finished(cell for cell in plan if cell.data == data and cell.pictures).items():
         kept = store.pictures(cell)
-        if not kept and path.exists():
-            return path
-        if not kept:
-            continue
-        some = [1, 3] if tall else [0, 2]
-        if not panels:
+        if kept and not panels:
             panels["truth"] = join(list(kept["truth"][some]))
             panels[f"seen: {cell.p:.0%}"] = join(list(np.where(kept["known"], kept["truth"], 0)[some]))
-        panels[f"{named(cell.label)}: {numbers['psnr']:.2f} dB"] = join(list(kept["x"][some]))
+        if kept:
+            panels[f"{named(cell.label)}: {numbers['psnr']:.2f} dB"] = join(list(kept["x"][some]))
+        elif path.exists():
+            return path
     if len(panels) < 3:
         return None
     columns = min(5, len(panels))
@@ -105,9 +103,8 @@ def pictures(store: Store, plan: Sequence[Cell], data: str, path: Path, tall: bo
 def recovered(store: Store, grid: Square, cells: Sequence[Cell]) -> np.ndarray:
     """Return the mean PSNR over the trials, ranks by rates; NaN where nothing was run."""
     values: dict[tuple[int, float], list[float]] = {}
-    for cell in cells:
-        numbers = store.load(cell)
-        if numbers is not None and cell.r is not None:
+    for cell, numbers in store.finished(cells).items():
+        if cell.r is not None:
             values.setdefault((cell.r, cell.p), []).append(min(numbers["psnr"], 400.0))
     return np.array([[np.mean(values.get((r, p), [np.nan])) for p in grid.rates] for r in grid.ranks])
 
@@ -117,48 +114,40 @@ def squares(store: Store, grid: Square, panels: Mapping[str, Sequence[Cell]], pa
     found = {title: recovered(store, grid, cells) for title, cells in panels.items()}
     if all(np.isnan(values).all() for values in found.values()):
         return None
-    grey = (
-        need("matplotlib", "report", "a figure").colormaps["gray"].with_extremes(bad="lightsteelblue")
-    )  # a cell that was not run must not look recovered
+    colormaps = need("matplotlib", "report", "a figure").colormaps
+    grey = colormaps["gray"].with_extremes(bad="lightsteelblue")  # a cell that was not run must not look recovered
     figure = _figure(4 * len(found) + 0.6, 3.9)
     axes = figure.subplots(1, len(found), squeeze=False, sharey=True)[0]
-    image = None
     for ax, (title, values) in zip(axes, found.items(), strict=True):
-        image = ax.imshow(values, cmap=grey, vmin=0, vmax=WHITE, origin="lower", aspect="auto", interpolation="nearest")
+        ax.imshow(values, cmap=grey, vmin=0, vmax=WHITE, origin="lower", aspect="auto", interpolation="nearest")
         ax.set_xticks(range(len(grid.rates)), [f"{p:g}" for p in grid.rates], fontsize="x-small", rotation=90)
         ax.set_yticks(range(len(grid.ranks)), [str(r) for r in grid.ranks], fontsize="x-small")
         ax.set(title=title, xlabel="sampling rate p")
     axes[0].set_ylabel("Q-rank r of the truth")
-    figure.colorbar(image, ax=list(axes), label="PSNR, dB (white: 40 and more; blue: not run)", shrink=0.9)
+    figure.colorbar(axes[-1].images[0], ax=list(axes), label="PSNR, dB (white: 40 and more; blue: not run)", shrink=0.9)
     return _save(figure, path)
 
 
 def times(store: Store, plan: Sequence[Cell], path: Path) -> Path | None:
     """Draw the time of an iteration of each method, and PSNR against time; like `pictures`, it needs all curves."""
-    runs = {}
-    for cell in plan:
-        numbers = store.load(cell.plain) if cell.curve else None
-        if numbers is not None and numbers.get("curve"):
-            runs[cell.label] = numbers
-        elif numbers is not None and path.exists():
-            return path
+    found = store.finished(cell for cell in plan if cell.curve)
+    runs = {cell.label: numbers for cell, numbers in found.items() if numbers.get("curve")}
+    if len(runs) < len(found) and path.exists():
+        return path
     if not runs:
         return None
     figure = _figure(12, 4)
     left, right = figure.subplots(1, 2)
-    names = list(runs)
-    bars = left.barh([named(n) for n in names], [runs[n]["seconds"] / runs[n]["steps"] for n in names],
-                     color=[f"C{i % 10}" for i in range(len(names))])  # fmt: skip
+    each = [run["seconds"] / run["steps"] for run in runs.values()]
+    bars = left.barh([named(label) for label in runs], each, color=[_line(i)["color"] for i in range(len(runs))])
     left.bar_label(bars, fmt="%.2g", padding=3)
     left.invert_yaxis()
     left.margins(x=0.12)
     left.set(xlabel="seconds per iteration")
     left.grid(alpha=0.3, axis="x")
-    for i, name in enumerate(names):
-        if name == "tqn-oracle":
-            continue  # far above all others
-        right.plot(runs[name]["stamps"], runs[name]["curve"], color=f"C{i % 10}", label=named(name),
-                   ls="-" if i < 10 else ":")  # fmt: skip
+    for i, (label, run) in enumerate(runs.items()):
+        if label != "tqn-oracle":  # far above all others
+            right.plot(run["stamps"], run["curve"], label=named(label), **_line(i))
     right.set(xlabel="seconds", ylabel="PSNR, dB", xscale="log")
     right.grid(alpha=0.3)
     figure.legend(*right.get_legend_handles_labels(), loc="outside right center", fontsize="small")
@@ -167,7 +156,7 @@ def times(store: Store, plan: Sequence[Cell], path: Path) -> Path | None:
 
 def spectrum(data: str, out: Path, path: Path) -> Path | None:
     """Draw the sorted singular values under both transforms beside some frames."""
-    found, frames = spectra.load(data, out), spectra.frames(data, out)
+    found, frames = spectra.load(data, out)
     if found is None or frames is None:
         return None
     figure = _figure(11, 4)
@@ -185,41 +174,31 @@ def spectrum(data: str, out: Path, path: Path) -> Path | None:
 
 def influence_of_r(store: Store, plan: Sequence[Cell], size: Size, out: Path, path: Path) -> Path | None:
     """Draw time and PSNR against r, TNN as a line, and the singular values of the unfolding."""
-    data, values = rank_data(size)
-    runs = {}
-    for cell in plan:
-        if cell.data == data and cell.method == "vmtqn":
-            numbers = store.load(cell)
-            if numbers is not None:
-                runs[int(cell.label.rsplit(" ", 1)[1])] = numbers
-    tnn = next((store.load(c.plain) for c in plan if c.data == data and c.method == "tnn"), None)
-    found = spectra.load(data, out)
+    data, _ = rank_data(size)
+    there = store.finished(cell for cell in plan if cell.data == data)
+    runs = {int(cell.label.rsplit(" ", 1)[1]): numbers for cell, numbers in there.items() if cell.method == "vmtqn"}
+    tnn = next((numbers for cell, numbers in there.items() if cell.method == "tnn"), None)
+    found, _ = spectra.load(data, out)
     if len(runs) < 2 or tnn is None or found is None:
         return path if path.exists() and found is None else None
     figure = _figure(11, 3.6)
-    first, second, third = figure.subplots(1, 3)
-    ranks = [r for r in values if r in runs]
-    first.plot(ranks, [runs[r]["seconds"] for r in ranks], marker="o", label="VMTQN")
-    first.axhline(tnn["seconds"], color="C1", label="TNN")
-    first.set(xlabel="r", ylabel="seconds")
-    second.plot(ranks, [runs[r]["psnr"] for r in ranks], marker="o", label="VMTQN")
-    second.axhline(tnn["psnr"], color="C1", label="TNN")
-    second.set(xlabel="r", ylabel="PSNR, dB")
-    third.plot(np.arange(1, len(found["unfolding"]) + 1), found["unfolding"])
-    third.set(xlabel="i", ylabel="singular value i of the mode-3 unfolding", yscale="log")
-    for ax in (first, second, third):
+    axes = figure.subplots(1, 3)
+    for ax, column, ylabel in zip(axes, ("seconds", "psnr"), ("seconds", "PSNR, dB"), strict=False):
+        ax.plot(list(runs), [run[column] for run in runs.values()], marker="o", label="VMTQN")
+        ax.axhline(tnn[column], color="C1", label="TNN")
+        ax.set(xlabel="r", ylabel=ylabel)
+    axes[2].plot(np.arange(1, len(found["unfolding"]) + 1), found["unfolding"])
+    axes[2].set(xlabel="i", ylabel="singular value i of the mode-3 unfolding", yscale="log")
+    for ax in axes:
         ax.grid(alpha=0.3)
-    first.legend()
+    axes[0].legend()
     return _save(figure, path)
 
 
 def sizes_of_q(store: Store, plan: Sequence[Cell], size: Size, path: Path) -> Path | None:
     """Draw the synthetic square for three sizes of Q."""
-    grid = square(size)
+    grid, n3 = square(size), max(q_sizes(size))
+    labels = {f"Q: {n3} x {r}": "vmtqn" if r == n3 else f"vmtqn, r {r}" for r in q_sizes(size)}
     mine = [cell for cell in plan if cell.data == grid.data]
-    n3 = max(q_sizes(size))
-    panels = {
-        f"Q: {n3} x {r}": [c for c in mine if c.label == ("vmtqn" if r == n3 else f"vmtqn, r {r}")]
-        for r in q_sizes(size)
-    }
+    panels = {title: [cell for cell in mine if cell.label == label] for title, label in labels.items()}
     return squares(store, grid, panels, path)

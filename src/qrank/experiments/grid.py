@@ -5,11 +5,13 @@ from __future__ import annotations
 import csv
 import multiprocessing
 import os
-import queue
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from dataclasses import asdict
+from functools import cache
 from pathlib import Path
+from statistics import fmean
 from typing import Any, Protocol
 
 import numpy as np
@@ -28,15 +30,12 @@ class Watcher(Protocol):
 
     def planned(self, todo: Sequence[Cell], there: int) -> None:
         """Told once: what is to be run, and how many cells are there already."""
-        ...
 
     def stepped(self, cell: Cell, step: int, residual: float) -> None:
         """Told now and then where a running cell is."""
-        ...
 
     def finished(self, cell: Cell, numbers: dict[str, Any]) -> None:
         """Told of every finished cell."""
-        ...
 
 
 class Store:
@@ -69,6 +68,11 @@ class Store:
             return None
         return found
 
+    def finished(self, plan: Iterable[Cell]) -> dict[Cell, dict[str, Any]]:
+        """Return the numbers of those cells of a plan that are there, whatever else is to be kept of them."""
+        wanted = dict.fromkeys(cell.plain for cell in plan)
+        return {cell: numbers for cell in wanted if (numbers := self.load(cell)) is not None}
+
     def save(self, cell: Cell, outcome: cells.Outcome) -> None:
         """Keep a finished cell."""
         self.runs.save(cell.key, outcome.numbers, outcome.pictures)
@@ -88,15 +92,11 @@ def run(
 ) -> None:
     """Run the cells of a plan that the store lacks."""
     wanted = list(dict.fromkeys(plan))
-    prints: dict[str, str] = {}
+    fingerprint = cache(lambda data: sources.fingerprint(sources.load(data, folder)))
 
     def there(cell: Cell) -> bool:
         found = store.load(cell)
-        if found is None or cell.data in sources.SYNTHETIC:
-            return found is not None
-        if cell.data not in prints:
-            prints[cell.data] = sources.fingerprint(sources.load(cell.data, folder))
-        return found["fingerprint"] == prints[cell.data]
+        return found is not None and (cell.data in sources.SYNTHETIC or found["fingerprint"] == fingerprint(cell.data))
 
     todo = [cell for cell in wanted if not there(cell)]
     for name in dict.fromkeys(cell.data for cell in todo if cell.data not in sources.SYNTHETIC):
@@ -143,11 +143,8 @@ def _run_in_processes(todo: list[Cell], store: Store, folder: Path | None, jobs:
         running = {pool.submit(_work, cell, folder): cell for cell in todo}
         while running:
             done, _ = wait(running, timeout=0.2, return_when=FIRST_COMPLETED)
-            try:
-                while True:
-                    watcher.stepped(*news.get_nowait())
-            except queue.Empty:
-                pass
+            while not news.empty():
+                watcher.stepped(*news.get())
             for future in done:
                 cell = running.pop(future)
                 outcome = future.result()
@@ -170,22 +167,17 @@ def seconds_left(todo: Sequence[Cell], finished: Sequence[tuple[Cell, float]], j
     """
     if not finished:
         return None
-    kinds: list[Callable[[Cell], Any]] = [
-        lambda c: (c.data, c.label),
-        lambda c: (c.data,),
-        lambda c: (c.label,),
-        lambda c: (),
-    ]
-    tables = []
-    for kind in kinds:
-        table: dict[Any, list[float]] = {}
-        for cell, seconds in finished:
-            table.setdefault(kind(cell), []).append(seconds)
-        tables.append({key: sum(v) / len(v) for key, v in table.items()})
-    total = 0.0
-    for cell in todo:
-        total += next(table[kind(cell)] for kind, table in zip(kinds, tables, strict=True) if kind(cell) in table)
-    return total / jobs
+    times: dict[Any, list[float]] = defaultdict(list)
+    for cell, seconds in finished:
+        for kind in _kinds(cell):
+            times[kind].append(seconds)
+    means = {kind: fmean(values) for kind, values in times.items()}
+    return sum(next(means[kind] for kind in _kinds(cell) if kind in means) for cell in todo) / jobs
+
+
+def _kinds(cell: Cell) -> list[tuple[str, str]]:
+    """Return what a cell has in common with others, the most telling first; the last it has with all."""
+    return [(cell.data, cell.label), (cell.data, ""), ("", cell.label), ("", "")]
 
 
 def adopt(store: Store, plan: Iterable[Cell], path: Path) -> int:
@@ -195,45 +187,43 @@ def adopt(store: Store, plan: Iterable[Cell], path: Path) -> int:
     """
     try:
         with path.open(newline="", encoding="utf-8") as file:
-            kept = {_row_key(row): row for row in csv.DictReader(file)}
+            kept = {
+                (row["data"], row["method"], float(row["p"]), int(row["draw"]), row["r"]): row
+                for row in csv.DictReader(file)
+            }
     except (OSError, ValueError, KeyError, csv.Error):
         return 0
     added = 0
     for cell in dict.fromkeys(cell.plain for cell in plan):
-        row = kept.get(_row_key(_flat(cell)))
+        row = kept.get((cell.data, cell.label, cell.p, cell.draw, str(cell.r or "")))
         if row is None or not row.keys() >= set(COLUMNS) or store.load(cell) is not None:
             continue
-        number = {"seconds": float(row["seconds"]), "seconds_in_all": float(row["seconds"]), "steps": int(row["steps"])}
-        missing = float(row["psnr_missing"]) if row["psnr_missing"] else None
-        quality = {"psnr": float(row["psnr"]), "psnr_missing": missing, "psnr_uncut": float(row["psnr_uncut"])}
-        quality |= {"curve": None, "stamps": None}
-        said = {name: row[name] for name in ("status", "settings")} | {"seed": int(row["seed"])}
-        where = {"fingerprint": row["data_hash"], "threads": int(row["threads"])}
-        made = {"versions": {name: row[name] for name in versions()}}
-        shape = [int(n) for n in row["shape"].split("x")]
-        numbers = {"cell": asdict(cell), "shape": shape, **number, **quality, **said, **where, **made}
+        numbers = {
+            "cell": asdict(cell),
+            "shape": [int(n) for n in row["shape"].split("x")],
+            **{name: float(row[name]) for name in ("psnr", "psnr_uncut", "seconds")},
+            "psnr_missing": float(row["psnr_missing"]) if row["psnr_missing"] else None,
+            "seconds_in_all": float(row["seconds"]),
+            **{name: int(row[name]) for name in ("steps", "seed", "threads")},
+            **{name: row[name] for name in ("status", "settings")},
+            **dict.fromkeys(("curve", "stamps")),
+            "fingerprint": row["data_hash"],
+            "versions": {name: row[name] for name in versions()},
+        }
         store.save(cell, cells.Outcome(numbers, {}))
         added += store.load(cell) is not None
     return added
 
 
-def _flat(cell: Cell) -> dict[str, Any]:
-    return {"data": cell.data, "method": cell.label, "p": cell.p, "draw": cell.draw, "r": cell.r}
-
-
-def _row_key(row: Mapping[str, Any]) -> tuple[str, str, float, int, str]:
-    return row["data"], row["method"], float(row["p"]), int(row["draw"]), str(row["r"] or "")
-
-
 def rows(store: Store, plan: Iterable[Cell]) -> list[dict[str, Any]]:
     """Return the finished cells of a plan as flat rows, for a CSV file."""
-    found = []
-    for cell in dict.fromkeys(cell.plain for cell in plan):
-        numbers = store.load(cell)
-        if numbers is not None:
-            flat = _flat(cell)
-            flat = {"data": flat.pop("data"), "shape": "x".join(str(n) for n in numbers["shape"]), **flat}
-            flat |= {name: numbers[name] for name in COLUMNS}
-            flat |= {"data_hash": numbers["fingerprint"], "threads": numbers["threads"], **numbers["versions"]}
-            found.append(flat)
-    return found
+    return [
+        {
+            "data": cell.data,
+            "shape": "x".join(str(n) for n in numbers["shape"]),
+            **{"method": cell.label, "p": cell.p, "draw": cell.draw, "r": cell.r},
+            **{name: numbers[name] for name in COLUMNS},
+            **{"data_hash": numbers["fingerprint"], "threads": numbers["threads"], **numbers["versions"]},
+        }
+        for cell, numbers in store.finished(plan).items()
+    ]

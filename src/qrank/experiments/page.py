@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from ..atomic import write_text
+from ..study.table import csv_text, markdown
 from . import figures, spectra, tables
 from .cells import Cell
 from .grid import Store, rows
@@ -60,38 +60,24 @@ def write(names: Sequence[str], size: Size, out: Path, page: Path) -> list[Path]
         if not parts:
             continue
         lines += [f"## {name}: {plan.about}", "", *(part + "\n" for part in parts)]
-        found = rows(store, cells)
-        if found:
-            text = io.StringIO()
-            writer = csv.DictWriter(text, list(found[0]), lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(found)
-            path = shelf.table(name)
-            write_text(path, text.getvalue())
-            written.append(path)
-            lines += [_made(found) + f" [All cells]({os.path.relpath(path, page.parent)}).", ""]
+        if found := rows(store, cells):
+            written.append(shelf.table(name))
+            write_text(written[-1], csv_text(found, end="\n"))
+            many = f"{len(found)} cells" if len(found) > 1 else "One cell"
+            made = "qrank {qrank}, NumPy {numpy}, SciPy {scipy}, Python {python}".format(**found[-1])
+            lines += [f"{many}; {made}. [All cells]({os.path.relpath(written[-1], page.parent)}).", ""]
     write_text(page, "\n".join(lines).rstrip("\n") + "\n")
     return [*written, page]
 
 
-def _made(found: Sequence[dict]) -> str:
-    """Return how much was run, and with what."""
-    last = found[-1]
-    many = f"{len(found)} cells" if len(found) > 1 else "One cell"
-    return f"{many}; qrank {last['qrank']}, NumPy {last['numpy']}, SciPy {last['scipy']}, Python {last['python']}."
-
-
-Section = Callable[[Store, Sequence[Cell], Size, Path, Shelf], list[str]]
-
-
 def _tables(store: Store, cells: Sequence[Cell]) -> list[str]:
-    found = [tables.quality(store, cells, data) for data in dict.fromkeys(cell.data for cell in cells)]
+    found = (tables.quality(store, cells, data) for data in dict.fromkeys(cell.data for cell in cells))
     return [table for table in found if table is not None]
 
 
 def _spectrum(store: Store, cells: Sequence[Cell], size: Size, out: Path, shelf: Shelf) -> list[str]:
     data = spectra.data_sets("spectrum", size)[0]
-    found = spectra.load(data, out)
+    found, _ = spectra.load(data, out)
     if found is None:
         return []
     f, q = found["fourier_sum"][0], found["learned_sum"][0]
@@ -105,40 +91,34 @@ def _spectrum(store: Store, cells: Sequence[Cell], size: Size, out: Path, shelf:
 
 def _phase(store: Store, cells: Sequence[Cell], size: Size, out: Path, shelf: Shelf) -> list[str]:
     synthetic = square(size)
-    panels = {ROWS[row]: [c for c in cells if c.label == row] for row in OURS}
+    panels = {ROWS[row]: [cell for cell in cells if cell.label == row] for row in OURS}
     picture = figures.squares(store, synthetic, panels, shelf.figure("phase"))
     if picture is None:
         return []
-    values = {row: figures.recovered(store, synthetic, panels[ROWS[row]]) for row in OURS}
+    there = {name: figures.recovered(store, synthetic, panel) >= figures.WHITE for name, panel in panels.items()}
+    body = [[name, str(at.sum()), str((there[ROWS["tnn"]] & ~at).sum())] for name, at in there.items()]
     many = len(synthetic.rates) * len(synthetic.ranks)
-    body = []
-    for row in OURS:
-        there, tnn = values[row] >= figures.WHITE, values["tnn"] >= figures.WHITE
-        body.append([ROWS[row], str(int(there.sum())), str(int((tnn & ~there).sum()))])
     n = synthetic.data.split("-")[1]
     text = (
         f"Synthetic tensors {n} x {n} x {n}, {len(synthetic.rates)} sampling rates x {len(synthetic.ranks)} Q-ranks,"
         f" {synthetic.trials} trial{'s' * (synthetic.trials > 1)} each (the paper: 50 x 50 cells, 10 trials)."
     )
     head = ["", f"cells with 40 dB and more, of {many}", "cells that TNN recovers and this does not"]
-    return [text, tables.markdown(head, body), *shelf.link(picture, "PSNR over sampling rate and Q-rank, 40 dB white")]
+    return [text, markdown(head, body), *shelf.link(picture, "PSNR over sampling rate and Q-rank, 40 dB white")]
 
 
 def _cifar(store: Store, cells: Sequence[Cell], size: Size, out: Path, shelf: Shelf) -> list[str]:
-    sets = {data: data for data in dict.fromkeys(cell.data for cell in cells)}
-    picture = figures.curves(store, cells, sets, shelf.figure("cifar"))
+    picture = figures.curves(store, cells, {cell.data: cell.data for cell in cells}, shelf.figure("cifar"))
     shown = shelf.link(picture, "PSNR against the sampling rate; dashed: the paper's figures")
     return [*_tables(store, cells), *shown]
 
 
 def _runtime(store: Store, cells: Sequence[Cell], size: Size, out: Path, shelf: Shelf) -> list[str]:
     body = []
-    for cell in cells:
-        numbers = store.load(cell.plain)
-        if numbers is not None:
-            each = numbers["seconds"] / max(1, numbers["steps"])
-            body.append([named(cell.label), f"{each:.3f}", str(numbers["steps"]),
-                         f"{numbers['seconds']:.0f}", f"{numbers['psnr']:.2f}"])  # fmt: skip
+    for cell, numbers in store.finished(cells).items():
+        seconds, steps = numbers["seconds"], numbers["steps"]
+        each = seconds / max(1, steps)
+        body.append([named(cell.label), f"{each:.3f}", str(steps), f"{seconds:.0f}", f"{numbers['psnr']:.2f}"])
     if not body:
         return []
     text = (
@@ -147,37 +127,31 @@ def _runtime(store: Store, cells: Sequence[Cell], size: Size, out: Path, shelf: 
     )
     head = ["", "seconds per iteration", "iterations", "seconds", "PSNR, dB"]
     picture = figures.times(store, cells, shelf.figure("runtime"))
-    return [text, tables.markdown(head, body), *shelf.link(picture, "Time per iteration, and PSNR against time")]
+    return [text, markdown(head, body), *shelf.link(picture, "Time per iteration, and PSNR against time")]
 
 
-def _coil(store: Store, cells: Sequence[Cell], size: Size, out: Path, shelf: Shelf) -> list[str]:
+def _pictures(
+    store: Store, cells: Sequence[Cell], size: Size, out: Path, shelf: Shelf, what: str, tall: bool = False
+) -> list[str]:
     shown = []
     for data in dict.fromkeys(cell.data for cell in cells):
-        picture = figures.pictures(store, cells, data, shelf.figure(data), tall=True)
-        shown += shelf.link(picture, f"Completed views, {SOURCES[data].about}")
+        picture = figures.pictures(store, cells, data, shelf.figure(data), tall)
+        shown += shelf.link(picture, f"Completed {what}, {SOURCES[data].about}")
     return [*_tables(store, cells), *shown]
-
-
-def _film(store: Store, cells: Sequence[Cell], size: Size, out: Path, shelf: Shelf) -> list[str]:
-    data = cells[0].data
-    picture = figures.pictures(store, cells, data, shelf.figure(data))
-    return [*_tables(store, cells), *shelf.link(picture, f"Completed frames, {SOURCES[data].about}")]
 
 
 def _rank(store: Store, cells: Sequence[Cell], size: Size, out: Path, shelf: Shelf) -> list[str]:
     data, values = rank_data(size)
     body = []
-    for cell in cells:
-        numbers = store.load(cell.plain) if cell.data == data else None
-        if numbers is not None:
-            name = "TNN" if cell.method == "tnn" else cell.label.rsplit(" ", 1)[1]
-            body.append([name, f"{numbers['psnr']:.2f}", f"{numbers['seconds']:.1f}", str(numbers["steps"])])
+    for cell, numbers in store.finished(cell for cell in cells if cell.data == data).items():
+        name = "TNN" if cell.method == "tnn" else cell.label.rsplit(" ", 1)[1]
+        body.append([name, f"{numbers['psnr']:.2f}", f"{numbers['seconds']:.1f}", str(numbers["steps"])])
     parts = []
     if len(body) > 1:
         parts.append(
             f"{SOURCES[data].about}, p = 0.2 (the paper: 128 x 128 x 1440): Q has n3 = {values[-1]} rows and r columns."
         )
-        parts.append(tables.markdown(["r", "PSNR, dB", "seconds", "iterations"], body))
+        parts.append(markdown(["r", "PSNR, dB", "seconds", "iterations"], body))
     picture = figures.influence_of_r(store, cells, size, out, shelf.figure("rank"))
     parts += shelf.link(picture, "Time, PSNR and singular values against r")
     synthetic = square(size)
@@ -207,14 +181,14 @@ def _penalties(store: Store, cells: Sequence[Cell], size: Size, out: Path, shelf
     return parts
 
 
-SECTIONS: dict[str, Section] = {
+SECTIONS = {
     "spectrum": _spectrum,
     "phase": _phase,
     "cifar": _cifar,
     "runtime": _runtime,
-    "coil": _coil,
-    "video": _film,
+    "coil": partial(_pictures, what="views", tall=True),
+    "video": partial(_pictures, what="frames"),
     "rank": _rank,
-    "smooth": _film,
+    "smooth": partial(_pictures, what="frames"),
     "penalties": _penalties,
 }

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any
 
 from .cells import Cell
 
@@ -30,7 +29,6 @@ ROWS = {  # method and options -> what tables call it
     "silrtc": "SiLRTC",
     "latent": "latent trace norm",
 }
-LOG_SUM = {"penalty": "log-sum"}
 OURS = ("vmtqn", PAPERS_MOTQN, "motqn", "tnn")
 PENALTIES = ("p-shrinkage", "log-sum", "schatten", "grouped")
 
@@ -47,14 +45,15 @@ def named(label: str) -> str:
     return ", ".join([ROWS[PAPERS_MOTQN] if method == "motqn" else ROWS.get(method, method), *options])
 
 
-def taken_apart(row: str) -> tuple[str, dict[str, str]]:
-    """Return the method and the options of a row.
+def taken_apart(row: str) -> tuple[str, str]:
+    """Return the method and the options of a row, those as JSON.
 
-    >>> taken_apart(PAPERS_MOTQN)
-    ('motqn', {'penalty': 'nuclear'})
+    >>> taken_apart(PAPERS_MOTQN), taken_apart("vmtqn, r 30")
+    (('motqn', '{"penalty": "nuclear"}'), ('vmtqn', '{"r": 30}'))
     """
     method, *options = row.split(", ")
-    return method, dict(option.split(" ") for option in options)
+    given = dict(option.split(" ") for option in options)
+    return method, json.dumps({name: int(value) if value.isdecimal() else value for name, value in given.items()})
 
 
 class Size(StrEnum):
@@ -67,9 +66,8 @@ class Size(StrEnum):
 
 @dataclass(frozen=True)
 class Plan:
-    """An experiment: its name on the command line, what of the paper it is, and its cells."""
+    """An experiment: what of the paper it is, and its cells."""
 
-    name: str
     about: str
     cells: Callable[[Size], list[Cell]]
 
@@ -79,7 +77,6 @@ def grid(
     rows: Iterable[str],
     rates: Iterable[float],
     draws: int | Callable[[str, float], int] = 1,
-    options: dict[str, Any] | None = None,
     pictures_at: float | None = None,
     curve_at: float | None = None,
 ) -> list[Cell]:
@@ -89,18 +86,10 @@ def grid(
     ['video/tnn_p0.1_d0', 'video/tnn_p0.1_d1']
     """
     return [
-        Cell(
-            data,
-            method,
-            p,
-            draw,
-            json.dumps(given | (options or {})),
-            pictures=draw == 0 and p == pictures_at,
-            curve=draw == 0 and p == curve_at,
-        )
+        Cell(data, method, p, draw, options, curve=(p, draw) == (curve_at, 0), pictures=(p, draw) == (pictures_at, 0))
         for p in rates
         for row in rows
-        for method, given in [taken_apart(row)]
+        for method, options in [taken_apart(row)]
         for draw in range(draws(row, p) if callable(draws) else draws)
     ]
 
@@ -109,11 +98,7 @@ def cifar(size: Size) -> list[Cell]:
     """Table 1."""
     if size is Size.QUICK:
         return grid("cifar-300", ROWS, (0.3, 0.6))
-
-    def draws(row: str, p: float) -> int:
-        return {"vmtqn": 3, "tmac": 2, "silrtc": 2}.get(row, 1)
-
-    small = grid("cifar-3000", ROWS, RATES, draws)
+    small = grid("cifar-3000", ROWS, RATES, lambda row, p: {"vmtqn": 3, "tmac": 2, "silrtc": 2}.get(row, 1))
     if size is Size.FULL:
         return small + grid("cifar-10000", ROWS, RATES, curve_at=0.3)
     return small + grid("cifar-10000", ("vmtqn", "tnn"), (0.1, 0.3, 0.5), curve_at=0.3) + runtime(size)
@@ -133,25 +118,20 @@ def coil(size: Size) -> list[Cell]:
         return grid("coil-32", ROWS, (0.2, 0.5), pictures_at=0.2)
     if size is Size.FULL:
         return grid("coil", ROWS, RATES, pictures_at=0.2)
-
     full_size = grid("coil", OURS, (0.2, 0.4), pictures_at=0.2)
     full_size += grid("coil", ("vmtqn", "motqn"), (0.1, 0.3, 0.5, 0.6))
-    full_size += grid("coil", ("motqn",), (0.4, 0.5), options=LOG_SUM)
+    full_size += grid("coil", ("motqn, penalty log-sum",), (0.4, 0.5))
     small = grid("coil-64", ROWS, RATES, pictures_at=0.2)
-    return full_size + small + grid("coil-64", ("motqn",), RATES, options=LOG_SUM, pictures_at=0.2)
+    return full_size + small + grid("coil-64", ("motqn, penalty log-sum",), RATES, pictures_at=0.2)
 
 
 def video(size: Size) -> list[Cell]:
     """Table 2, bottom; Figure 7."""
     if size is Size.QUICK:
         return grid("video-60", ROWS, (0.2, 0.5), pictures_at=0.5)
-
-    def draws(row: str, p: float) -> int:
-        return 3 if row in ("vmtqn", "tnn") and p == 0.5 else 1
-
-    others = [row for row in ROWS if row not in OURS]
+    ours = grid("video", OURS, RATES, lambda row, p: 3 if row in ("vmtqn", "tnn") and p == 0.5 else 1, pictures_at=0.5)
     rates = RATES if size is Size.FULL else (0.1, 0.3, 0.5)
-    return grid("video", OURS, RATES, draws, pictures_at=0.5) + grid("video", others, rates, pictures_at=0.5)
+    return ours + grid("video", [row for row in ROWS if row not in OURS], rates, pictures_at=0.5)
 
 
 def smooth(size: Size) -> list[Cell]:
@@ -170,15 +150,10 @@ class Square:
     ranks: tuple[int, ...]
     trials: int
 
-    def cells(self, rows: Iterable[str], options: dict[str, Any] | None = None, trials: int = 0) -> list[Cell]:
+    def cells(self, rows: Iterable[str], trials: int = 0) -> list[Cell]:
         """Return the cells of rows on the whole square."""
-        return [
-            Cell(self.data, method, p, draw, json.dumps(given | (options or {})), r)
-            for method, given in map(taken_apart, rows)
-            for r in self.ranks
-            for p in self.rates
-            for draw in range(trials or self.trials)
-        ]
+        found = ((r, grid(self.data, (row,), self.rates, trials or self.trials)) for row in rows for r in self.ranks)
+        return [replace(cell, r=r) for r, cells in found for cell in cells]
 
 
 def square(size: Size) -> Square:
@@ -212,39 +187,31 @@ def rank_data(size: Size) -> tuple[str, tuple[int, ...]]:
 def rank(size: Size) -> list[Cell]:
     """Figures 8 and 9."""
     data, values = rank_data(size)
-    found = grid(data, ("tnn",), (0.2,), pictures_at=0.2)
-    for r in values:
-        found += grid(data, ("vmtqn",), (0.2,), options={"r": r})
-    synthetic = square(size)
-    for r in q_sizes(size)[:-1]:
-        found += synthetic.cells(("vmtqn",), {"r": r}, trials=10 if size is Size.FULL else 1)
-    return found + synthetic.cells(("vmtqn",))
+    synthetic, smaller = square(size), [f"vmtqn, r {r}" for r in q_sizes(size)[:-1]]
+    found = grid(data, ("tnn",), (0.2,), pictures_at=0.2) + grid(data, [f"vmtqn, r {r}" for r in values], (0.2,))
+    return found + synthetic.cells(smaller, 10 if size is Size.FULL else 1) + synthetic.cells(("vmtqn",))
 
 
 def penalties(size: Size) -> list[Cell]:
     """Beyond the paper: other functions of the Q-singular values, all on balloons, the best of them on images and a clip."""
     balloons, draws = ("balloons-32", 1) if size is Size.QUICK else ("balloons", 3)
-    found = grid(balloons, OURS, (0.1,), draws)
-    for name in PENALTIES:
-        found += grid(balloons, ("vmtqn", "motqn"), (0.1,), draws, {"penalty": name})
-    if size is Size.QUICK:
-        return found
-    for data in ("video", "coil-64"):
-        found += grid(data, ("motqn",), (0.2, 0.5)) + grid(data, ("vmtqn", "motqn"), (0.2, 0.5), options=LOG_SUM)
+    others = [f"{method}, penalty {name}" for name in PENALTIES for method in ("vmtqn", "motqn")]
+    found = grid(balloons, [*OURS, *others], (0.1,), draws)
+    if size is not Size.QUICK:
+        for data in ("video", "coil-64"):
+            found += grid(data, ("motqn",), (0.2, 0.5))
+            found += grid(data, ("vmtqn, penalty log-sum", "motqn, penalty log-sum"), (0.2, 0.5))
     return found
 
 
 PLANS = {
-    plan.name: plan
-    for plan in (
-        Plan("spectrum", "Figure 1: sorted singular values under TNN's and the learned Q", lambda size: []),
-        Plan("phase", "Figure 3: where synthetic tensors are recovered", phase),
-        Plan("cifar", "Table 1: CIFAR-10", cifar),
-        Plan("runtime", "Figure 4: time per iteration, and PSNR against time", runtime),
-        Plan("coil", "Table 2 top, Figures 5 and 6: COIL-20", coil),
-        Plan("video", "Table 2 bottom, Figure 7: a clip with a change of scene", video),
-        Plan("rank", "Figures 8 and 9: the influence of r", rank),
-        Plan("smooth", "Figure 10: a clip with a still background", smooth),
-        Plan("penalties", "beyond the paper: non-convex functions of the Q-singular values", penalties),
-    )
+    "spectrum": Plan("Figure 1: sorted singular values under TNN's and the learned Q", lambda size: []),
+    "phase": Plan("Figure 3: where synthetic tensors are recovered", phase),
+    "cifar": Plan("Table 1: CIFAR-10", cifar),
+    "runtime": Plan("Figure 4: time per iteration, and PSNR against time", runtime),
+    "coil": Plan("Table 2 top, Figures 5 and 6: COIL-20", coil),
+    "video": Plan("Table 2 bottom, Figure 7: a clip with a change of scene", video),
+    "rank": Plan("Figures 8 and 9: the influence of r", rank),
+    "smooth": Plan("Figure 10: a clip with a still background", smooth),
+    "penalties": Plan("beyond the paper: non-convex functions of the Q-singular values", penalties),
 }

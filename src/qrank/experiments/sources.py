@@ -8,7 +8,7 @@ import re
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -19,8 +19,6 @@ from ..errors import FileError, InputError, nearest, need
 from ..files.pixels import GREY
 
 SEED = 1  # which CIFAR images are drawn
-CHANGE = "TrumanShow_wave_f_nm_np1_fr_med_26.avi"
-STILL = "SchoolRulesHowTheyHelpUs_wave_f_nm_np1_ba_med_0.avi"
 
 
 @dataclass(frozen=True)
@@ -41,12 +39,13 @@ def cifar(folder: Path, count: int) -> np.ndarray:
 
     Where the batches hold fewer than that, those of ``cifar10-gray-10000-jpeg.npz`` are taken.
     """
-    batches = sorted((folder / "cifar-10-batches-bin").glob("data_batch_*.bin"))
-    records = [np.fromfile(file, np.uint8) for file in batches]
-    for file, batch in zip(batches, records, strict=True):
-        if batch.size % 3073:
+    batches = [np.empty((0, 3072), np.uint8)]
+    for file in sorted((folder / "cifar-10-batches-bin").glob("data_batch_*.bin")):
+        records = np.fromfile(file, np.uint8)
+        if records.size % 3073:
             raise FileError(f"{file} is not of CIFAR-10's binary version: its size is no multiple of 3073 bytes")
-    pixels = np.concatenate([r.reshape(-1, 3073)[:, 1:] for r in records]) if records else np.empty((0, 3072))
+        batches.append(records.reshape(-1, 3073)[:, 1:])
+    pixels = np.concatenate(batches)
     if len(pixels) >= count:
         chosen = np.random.default_rng(SEED).permutation(len(pixels))[:count]
         return np.tensordot(GREY, pixels[chosen].reshape(-1, 3, 1024) / 255, (0, 1)).reshape(-1, 32, 32)
@@ -64,11 +63,10 @@ def coil(folder: Path) -> np.ndarray:
     """Return the processed images of COIL-20, object by object, from the published zip or the folder it unpacks to."""
     image = need("PIL.Image", "files", "reading COIL-20")
 
-    def order(name: str) -> list[int]:
+    def order(name: str | Path) -> list[int]:
         return [int(v) for v in re.findall(r"\d+", Path(name).name)]
 
-    unpacked = sorted((folder / "coil-20-proc").glob("*.png"), key=lambda path: order(path.name))
-    if unpacked:
+    if unpacked := sorted((folder / "coil-20-proc").glob("*.png"), key=order):
         return np.stack([np.asarray(image.open(path)) for path in unpacked]) / 255
     if (folder / "coil-20-proc.zip").exists():
         try:
@@ -108,21 +106,19 @@ def balloons(folder: Path) -> np.ndarray:
         return np.moveaxis(file["cube"] / 65535, 2, 0)
 
 
+change = partial(clip, name="TrumanShow_wave_f_nm_np1_fr_med_26.avi")
+still = partial(clip, name="SchoolRulesHowTheyHelpUs_wave_f_nm_np1_ba_med_0.avi")
 SOURCES = {
-    "cifar-3000": Source("CIFAR-10, 32 x 32 x 3000", lambda folder: cifar(folder, 3000)),
-    "cifar-10000": Source("CIFAR-10, 32 x 32 x 10000", lambda folder: cifar(folder, 10000)),
-    "cifar-300": Source("CIFAR-10, 32 x 32 x 300", lambda folder: cifar(folder, 3000), (10, 1, 1)),
+    "cifar-3000": Source("CIFAR-10, 32 x 32 x 3000", partial(cifar, count=3000)),
+    "cifar-10000": Source("CIFAR-10, 32 x 32 x 10000", partial(cifar, count=10000)),
+    "cifar-300": Source("CIFAR-10, 32 x 32 x 300", partial(cifar, count=3000), (10, 1, 1)),
     "coil": Source("COIL-20, 128 x 128 x 1440", coil, on_black=True),
     "coil-64": Source("COIL-20, 64 x 64 x 360 (every 2nd pixel, every 4th view)", coil, (4, 2, 2), on_black=True),
     "coil-32": Source("COIL-20, 32 x 32 x 90 (every 4th pixel, every 16th view)", coil, (16, 4, 4), on_black=True),
-    "video": Source("HMDB51, change of scene, 240 x 432 x 48", lambda folder: clip(folder, CHANGE)),
-    "video-60": Source(
-        "HMDB51, change of scene, 60 x 108 x 48 (every 4th pixel)", lambda folder: clip(folder, CHANGE), (1, 4, 4)
-    ),
-    "smooth": Source("HMDB51, still background, 240 x 320 x 74", lambda folder: clip(folder, STILL)),
-    "smooth-60": Source(
-        "HMDB51, still background, 60 x 80 x 74 (every 4th pixel)", lambda folder: clip(folder, STILL), (1, 4, 4)
-    ),
+    "video": Source("HMDB51, change of scene, 240 x 432 x 48", change),
+    "video-60": Source("HMDB51, change of scene, 60 x 108 x 48 (every 4th pixel)", change, (1, 4, 4)),
+    "smooth": Source("HMDB51, still background, 240 x 320 x 74", still),
+    "smooth-60": Source("HMDB51, still background, 60 x 80 x 74 (every 4th pixel)", still, (1, 4, 4)),
     "balloons": Source("CAVE balloons, 128 x 128 x 31", balloons),
     "balloons-32": Source("CAVE balloons, 32 x 32 x 31 (every 4th pixel)", balloons, (1, 4, 4)),
 }
@@ -138,9 +134,8 @@ def load(name: str, folder: Path | None) -> np.ndarray:
         raise InputError("name the folder of the data sets: --data DIR, or the environment variable QRANK_DATA")
     if not folder.is_dir():
         raise FileError(f"there is no folder {folder}")
-    source = SOURCES[name]
-    x = source.read(folder)
-    x = np.ascontiguousarray(x[tuple(slice(None, None, step) for step in source.every)])
+    every = tuple(slice(None, None, step) for step in SOURCES[name].every)
+    x = np.ascontiguousarray(SOURCES[name].read(folder)[every])
     x.flags.writeable = False
     return x
 

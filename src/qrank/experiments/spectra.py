@@ -30,10 +30,9 @@ def of(x: np.ndarray) -> dict[str, list[float]]:
     >>> found["fourier"][0].__round__(6), found["learned"][0].__round__(6), len(found["fourier"])
     (6.0, 6.0, 12)
     """
-    fourier = Fourier(len(x))
     learned = Matrix(pca(x, slice_axes=(1, 2)))
     with threads.own_threads():
-        pairs, under_q = fourier.singular_values(x), learned.singular_values(x)
+        pairs, under_q = Fourier(len(x)).singular_values(x), learned.singular_values(x)
     unfolded = np.linalg.norm(learned.forward(x).reshape(learned.r, -1), axis=1)  # those of X_(3), by Lemma 2
 
     def largest(values: np.ndarray) -> list[float]:
@@ -51,24 +50,16 @@ def of(x: np.ndarray) -> dict[str, list[float]]:
 def measure(data: str, out: Path, folder: Path | None) -> dict[str, Any]:
     """Return the spectra of a data set, measured at most once."""
     x = sources.load(data, folder)
-    kept = load(data, out)
+    kept, _ = load(data, out)
     if kept is not None and kept["fingerprint"] == sources.fingerprint(x):
         return kept
     found = {**of(x), "fingerprint": sources.fingerprint(x), "versions": versions(), "shape": x.shape}
     some = (x[[int(share * len(x)) for share in SLICES_SHOWN]] * 255).astype(np.uint8)
-    _store(out).save(data, found, {"frames": some})
+    RunStore(out / "spectra").save(data, found, {"frames": some})
     return found
 
 
-def load(data: str, out: Path) -> dict[str, Any] | None:
-    """Return the spectra that were measured, or None."""
-    return _store(out).load(data)
-
-
-def frames(data: str, out: Path) -> np.ndarray | None:
-    """Return some frames of the data whose spectra were measured."""
-    return _store(out).arrays(data).get("frames")
-
-
-def _store(out: Path) -> RunStore:
-    return RunStore(out / "spectra")
+def load(data: str, out: Path) -> tuple[dict[str, Any] | None, np.ndarray | None]:
+    """Return the spectra that were measured and some frames of the data; None for what is not there."""
+    store = RunStore(out / "spectra")
+    return store.load(data), store.arrays(data).get("frames")

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
 import numpy as np
 
+from ..study.table import markdown
 from .cells import Cell
 from .grid import Store
 from .plans import PAPERS_MOTQN, ROWS, named
@@ -41,25 +43,11 @@ def printed(data: str, row: str, p: float) -> float | str | None:
     return table["rows"][row][table["rates"].index(p)]
 
 
-def markdown(head: Sequence[str], body: Sequence[Sequence[str]]) -> str:
-    """Return a Markdown table.
-
-    >>> print(markdown(["a", "b"], [["1", "2"]]))
-    | a | b |
-    |---|---|
-    | 1 | 2 |
-    """
-    lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
-    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in body])
-
-
 def means(store: Store, plan: Sequence[Cell], column: str = "psnr") -> dict[str, dict[float, list[float]]]:
     """Return label -> rate -> the values of the draws that are there."""
     found: dict[str, dict[float, list[float]]] = {}
-    for cell in dict.fromkeys(c.plain for c in plan):
-        numbers = store.load(cell)
-        if numbers is not None:
-            found.setdefault(cell.label, {}).setdefault(cell.p, []).append(numbers[column])
+    for cell, numbers in store.finished(plan).items():
+        found.setdefault(cell.label, {}).setdefault(cell.p, []).append(numbers[column])
     return found
 
 
@@ -73,20 +61,20 @@ def quality(store: Store, plan: Sequence[Cell], data: str, column: str = "psnr",
         p: max(float(np.mean(at[p])) for label, at in found.items() if p in at and label != "tqn-oracle") for p in rates
     }
     order = [name for name in ROWS if name in found] + [label for label in found if label not in ROWS]
-    body, draws = [], {}
+    body, draws = [], defaultdict(lambda: defaultdict(list))
     for label in order:
         row = [named(label)]
         for p in rates:
-            values = found[label].get(p)
             theirs = printed(data, label, p) if beside else None
-            if values is None:
-                row.append("" if theirs is None else f"– ({_two(theirs)})")
-                continue
-            mean = float(np.mean(values))
-            text = f"{mean:.2f}" if mean < 400 else "exact"
-            text = f"**{text}**" if round(mean, 2) == round(best[p], 2) else text
-            row.append(text + ("" if theirs is None else f" ({_two(theirs)})"))
-            draws.setdefault(len(values), []).append(f"{named(label)} at {p:g}")
+            text = "" if theirs is None else "–"
+            if values := found[label].get(p):
+                mean = float(np.mean(values))
+                text = f"{mean:.2f}" if mean < 400 else "exact"
+                text = f"**{text}**" if round(mean, 2) == round(best[p], 2) else text
+                draws[len(values)][named(label)].append(f"{p:g}")
+            if theirs is not None:
+                text += f" ({theirs})" if isinstance(theirs, str) else f" ({theirs:.2f})"
+            row.append(text)
         body.append(row)
     table = markdown(["PSNR, dB, at p ="] + [f"{p:g}" for p in rates], body)
     about = SOURCES[data].about + ("" if beside else ", penalties")
@@ -102,29 +90,18 @@ def quality(store: Store, plan: Sequence[Cell], data: str, column: str = "psnr",
     return " ".join(said) + "\n\n" + table
 
 
-def _two(value: float | str) -> str:
-    return value if isinstance(value, str) else f"{value:.2f}"
+def _draws(draws: Mapping[int, Mapping[str, list[str]]]) -> str:
+    """Return how many draws the cells of a table, by that number, by row, their rates, are the mean of.
 
-
-def _draws(draws: dict[int, list[str]]) -> str:
-    """Return how many draws the cells of a table are the mean of."""
-    if set(draws) == {1}:
-        return "One draw each."
-    if len(draws) == 1:
-        return f"Mean of {next(iter(draws))} draws."
-    most = max(draws, key=lambda n: len(draws[n]))
-    others = [f"{n} for " + _short(names) for n, names in sorted(draws.items(), reverse=True) if n != most]
-    return f"Draws: {'; '.join(others)}; {most} for all others."
-
-
-def _short(names: list[str]) -> str:
-    """Return 'A (0.1, 0.2), B (0.1)' for 'A at 0.1', 'A at 0.2', 'B at 0.1'.
-
-    >>> _short(["A at 0.1", "A at 0.2", "B at 0.1"])
-    'A (0.1, 0.2), B (0.1)'
+    >>> _draws({1: {"A": ["0.1", "0.2"], "B": ["0.1"]}, 2: {"B": ["0.2", "0.3"], "C": ["0.1", "0.2", "0.3"]}})
+    'Draws: 1 for A (0.1, 0.2), B (0.1); 2 for all others.'
     """
-    found: dict[str, list[str]] = {}
-    for name in names:
-        label, _, p = name.rpartition(" at ")
-        found.setdefault(label, []).append(p)
-    return ", ".join(f"{label} ({', '.join(rates)})" for label, rates in found.items())
+    if len(draws) == 1:
+        return "One draw each." if 1 in draws else f"Mean of {next(iter(draws))} draws."
+    most = max(draws, key=lambda n: sum(map(len, draws[n].values())))
+    others = [
+        f"{n} for " + ", ".join(f"{name} ({', '.join(rates)})" for name, rates in draws[n].items())
+        for n in sorted(draws, reverse=True)
+        if n != most
+    ]
+    return f"Draws: {'; '.join(others)}; {most} for all others."

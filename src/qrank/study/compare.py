@@ -7,6 +7,8 @@ import hashlib
 import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -77,18 +79,16 @@ def compare(
     layout = Layout.of(truth.shape, slice_axes)
     chosen = _configured(methods, preset, options or {}, truth)
     masks = _masks(layout, rates, draws, pattern, seed)
-    table = Comparison(pattern=pattern if isinstance(pattern, str) else "mask")
     shown = _ShownSlice(truth, layout)
-    runs = _Runs(folder, truth, layout, seed)
-    total = len(masks) * len(chosen)
+    runs = _Runs(Path(folder) if folder is not None else None, truth, layout, seed, pattern)
+    table = Comparison(pattern=runs.pattern)
     for rate, draw, make in masks:
-        known: np.ndarray | None = None
+        known = cache(make)  # drawn when the first method needs it
         for label, method in chosen.items():
-            key = runs.key(label, method, table.pattern, rate, draw, None if isinstance(pattern, str) else pattern)
+            key = runs.key(label, method, rate, draw)
             finished = runs.load(key)
             if finished is None:
-                known = make() if known is None else known
-                row, x = _run(truth, known, label, method, layout, seed + draw)
+                row, x = _run(truth, known(), method, layout, seed + draw)
                 row = {"method": label, "pattern": table.pattern, "rate": rate, "draw": draw, **row}
                 finished = row, shown.take(x)
                 runs.save(key, *finished)
@@ -97,7 +97,7 @@ def compare(
             if (rate, draw) == masks[-1][:2]:
                 table.pictures[label] = picture
             if on_row is not None:
-                on_row(row, len(table.rows), total)
+                on_row(row, len(table.rows), len(masks) * len(chosen))
     table.truth_picture = shown.take(truth)
     table.holed_picture = np.where(shown.cut(masks[-1][2]()), table.truth_picture, np.nan)
     return table
@@ -108,8 +108,7 @@ def _complete_array(truth: Any) -> np.ndarray:
     if array.dtype.kind not in "biuf":
         raise InputError(f"a comparison needs an array of real numbers, not of type {array.dtype}")
     array = array if array.dtype.kind == "f" else array.astype(np.float32 if array.dtype.itemsize <= 2 else float)
-    missing = int(np.count_nonzero(~np.isfinite(array)))
-    if missing:
+    if missing := int(np.count_nonzero(~np.isfinite(array))):
         raise InputError(f"a comparison needs complete data: {missing} of {array.size} entries are NaN or infinite")
     if not array.any():
         raise InputError("a comparison needs data that are not zero everywhere")
@@ -129,18 +128,16 @@ def _configured(
         kind, mine = method_named(method), {}
         for name, value in options.items():
             whose, _, bare = name.rpartition(".")
-            if whose not in ("", method) or (not whose and bare not in kind.options()):
-                continue
-            mine[bare] = value
-            taken.add(name)
+            if whose == method or (not whose and bare in kind.options()):
+                mine[bare] = value
+                taken.add(name)
         if "truth" in kind.options():
             mine.setdefault("truth", truth)
         chosen[method] = kind.configured(preset, **mine)
     if not chosen:
         raise InputError("a comparison needs at least one method")
-    for name in options:
-        if name not in taken:
-            raise InputError(f"none of the methods {', '.join(chosen)} has an option '{name}'")
+    if left := [name for name in options if name not in taken]:
+        raise InputError(f"none of the methods {', '.join(chosen)} has an option '{left[0]}'")
     return chosen
 
 
@@ -160,23 +157,21 @@ def _masks(
     if draws < 1:
         raise InputError(f"at least one draw is needed, not {draws}")
 
-    def maker(rate: float, draw: int) -> Callable[[], np.ndarray]:
-        words = [seed, draw, round(rate * 1e9)]
-        return lambda: patterns.observed(layout.shape, rate, pattern, layout.slice_axes, np.random.default_rng(words))
+    def make(rate: float, draw: int) -> np.ndarray:
+        rng = np.random.default_rng([seed, draw, round(rate * 1e9)])
+        return patterns.observed(layout.shape, rate, pattern, layout.slice_axes, rng)
 
-    return [(float(rate), draw, maker(rate, draw)) for rate in dict.fromkeys(rates) for draw in range(draws)]
+    return [(float(rate), draw, partial(make, rate, draw)) for rate in dict.fromkeys(rates) for draw in range(draws)]
 
 
 def _run(
-    truth: np.ndarray, known: np.ndarray, label: str, method: Method, layout: Layout, seed: int
+    truth: np.ndarray, known: np.ndarray, method: Method, layout: Layout, seed: int
 ) -> tuple[dict[str, Any], np.ndarray]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # the row has the status
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):  # the row has the status
         result = complete(truth, known, method, layout.slice_axes, rng=seed)
-    try:
+    similarity = None
+    with suppress(MissingExtra, InputError):  # not installed, or slices too small for it
         similarity = metrics.ssim(result.x, truth, layout.slice_axes)
-    except (MissingExtra, InputError):  # not installed, or slices too small for it
-        similarity = None
     row = {
         "psnr": metrics.psnr(result.x, truth),
         "psnr_missing": metrics.psnr(result.x, truth, ~known),
@@ -194,14 +189,11 @@ class _ShownSlice:
     """The slice that the page shows: the middle one, in colour where the last axis is one of three colours."""
 
     def __init__(self, truth: np.ndarray, layout: Layout) -> None:
-        rest = list(layout.rest)
-        colour = rest and rest[-1] == truth.ndim - 1 and truth.shape[-1] == 3 and truth.ndim > 2
-        counted = rest[:-1] if colour else rest
-        self.where = tuple(truth.shape[axis] // 2 if axis in counted else slice(None) for axis in range(truth.ndim))
+        whole = {*layout.slice_axes, *([truth.ndim - 1] if truth.shape[-1] == 3 else [])}
+        self.where = tuple(slice(None) if axis in whole else n // 2 for axis, n in enumerate(truth.shape))
         self.turned = layout.slice_axes[0] > layout.slice_axes[1]
-        self.low, self.high = float(truth.min()), float(truth.max())
-        if self.low >= 0:
-            self.low, self.high = 0.0, 1.0 if self.high <= 1 else self.high
+        low, high = float(truth.min()), float(truth.max())
+        self.low, self.high = (low, high) if low < 0 else (0.0, max(1.0, high))
 
     def cut(self, x: np.ndarray) -> np.ndarray:
         """Return the slice."""
@@ -216,30 +208,33 @@ class _ShownSlice:
 class _Runs:
     """The finished runs of a comparison, kept under ``folder/cells`` if there is a folder."""
 
-    def __init__(self, folder: str | os.PathLike[str] | None, truth: np.ndarray, layout: Layout, seed: int) -> None:
+    def __init__(self, folder: Path | None, truth: np.ndarray, layout: Layout, seed: int, pattern: Any) -> None:
         digest = hashlib.sha256(np.ascontiguousarray(truth).tobytes())
         digest.update(repr((__version__, truth.shape, str(truth.dtype), layout.slice_axes, seed)).encode())
         self.about = digest.hexdigest()
-        self.store = None if folder is None else RunStore(Path(folder) / "cells")
+        self.pattern, self.mask = pattern, b""
+        if not isinstance(pattern, str):
+            self.pattern, self.mask = "mask", np.packbits(pattern).tobytes()
+        self.store = None if folder is None else RunStore(folder / "cells")
         if self.store is not None:
             make_folder(self.store.folder)  # what cannot be made is said before the first run
 
-    def key(self, label: str, method: Method, pattern: str, rate: float, draw: int, mask: np.ndarray | None) -> str:
+    def key(self, label: str, method: Method, rate: float, draw: int) -> str:
         """Return a file name that differs whenever the data, the mask, the method or an option does."""
         fields = ((f.name, getattr(method, f.name)) for f in dataclasses.fields(method) if f.name != "truth")
         said = [(name, value.tobytes() if isinstance(value, np.ndarray) else repr(value)) for name, value in fields]
-        hidden = b"" if mask is None else np.packbits(mask).tobytes()
-        text = repr((self.about, method.name, said, pattern, rate, draw)).encode() + hidden
+        text = repr((self.about, method.name, said, self.pattern, rate, draw)).encode() + self.mask
         safe = "".join(c if c.isalnum() or c in "-_" else "_" for c in label)[:40]
-        return f"{safe}-{pattern}-{rate:g}-{draw}-{hashlib.sha256(text).hexdigest()[:12]}"
+        return f"{safe}-{self.pattern}-{rate:g}-{draw}-{hashlib.sha256(text).hexdigest()[:12]}"
 
     def load(self, key: str) -> tuple[dict[str, Any], np.ndarray] | None:
         """Return the row and the picture of a run that is finished."""
-        row = None if self.store is None else self.store.load(key)
-        if self.store is None or row is None or not row.keys() >= {"method", "rate", "draw", "psnr", "seconds"}:
+        if self.store is None:
             return None
-        picture = self.store.arrays(key).get("picture")
-        return None if picture is None else (row, picture)
+        row, picture = self.store.load(key), self.store.arrays(key).get("picture")
+        if row is None or picture is None or not row.keys() >= {"method", "rate", "draw", "psnr", "seconds"}:
+            return None
+        return row, picture
 
     def save(self, key: str, row: dict[str, Any], picture: np.ndarray) -> None:
         """Keep a finished run."""

@@ -6,7 +6,7 @@ import math
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -69,18 +69,16 @@ class Inspection:
                 found.append(f"{count} of {self.of[name]} {name} have no observation{helpless}")
         found.append(f"Q-singular values ({self.measured_on}):")
         for name, spectrum in self.spectra.items():
-            norm = f"nuclear norm {spectrum.nuclear:.3f} of the identity's"
-            found.append(f"  {name:<9} {spectrum.rank99:>6} hold 99% of the energy; {norm}")
+            energy = f"  {name:<9} {spectrum.rank99:>6} hold 99% of the energy"
+            found.append(f"{energy}; nuclear norm {spectrum.nuclear:.3f} of the identity's")
         found.append(f"method: {self.method}, because {self.why}")
         return found
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the Q-singular values under each transform; needs matplotlib."""
         if ax is None:
-            need("matplotlib", "report", "plotting spectra")
-            from matplotlib.figure import Figure
-
-            ax = Figure(figsize=(7, 4.5), layout="constrained").add_subplot()
+            figures = need("matplotlib.figure", "report", "plotting spectra")
+            ax = cast("Axes", figures.Figure(figsize=(7, 4.5), layout="constrained").add_subplot())
         for name, spectrum in self.spectra.items():
             top = spectrum.values / (spectrum.values[0] or 1.0)
             keep = np.unique(np.geomspace(1, len(top), 400).astype(int)) - 1
@@ -109,9 +107,8 @@ def inspect(
     """
     rng = np.random.default_rng(rng)
     problem = Problem.of(y if isinstance(y, np.ndarray) else np.asarray(y), observed, slice_axes)
-    layout = problem.layout
+    layout, values = problem.layout, problem.stack
     known = problem.observed.reshape(layout.n3, *layout.slice_shape)
-    values = problem.stack
     seen = values[known]
     piece, seen_piece = _piece(values, known)
     trial, answers = _trial(piece, seen_piece, rng)
@@ -122,7 +119,8 @@ def inspect(
         method, why = _choice(trial, complete_data)
     basis, measured_on = values, "of the data"
     if not complete_data:
-        basis, measured_on = answers[method], f"of a piece {_x(piece.shape)} quickly completed by {method}"
+        size = " x ".join(map(str, (*piece.shape[1:], len(piece))))
+        basis, measured_on = answers[method], f"of a piece {size} quickly completed by {method}"
         measured_on += "; the last digits depend on that method" if layout.n3 > 1 else ""
     empty, count = _empty(known)
     return Inspection(
@@ -176,9 +174,8 @@ def _pattern(known: np.ndarray, empty: Mapping[str, int]) -> str:
 
 def _piece(values: np.ndarray, known: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the middle of the stack, small enough to try methods on; the whole where the middle has no observation."""
-    n3, n1, n2 = values.shape
-    starts = [(n - min(n, most)) // 2 for n, most in zip((n3, n1, n2), (DEPTH, SIDE, SIDE), strict=True)]
-    cut = tuple(slice(a, a + most) for a, most in zip(starts, (DEPTH, SIDE, SIDE), strict=True))
+    sides = zip(values.shape, (DEPTH, SIDE, SIDE), strict=True)
+    cut = tuple(slice(start := max(0, n - most) // 2, start + most) for n, most in sides)
     if known[cut].sum() < 0.1 * known.mean() * known[cut].size or not values[cut].any():
         return values, known
     return np.where(known[cut], values[cut], 0), known[cut]
@@ -197,8 +194,7 @@ def _trial(piece: np.ndarray, known: np.ndarray, rng: np.random.Generator) -> tu
         held, left = known, known
     errors, answers = {}, {}
     for method in TRIED.values() if n3 > 1 else ("slicewise",):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
+        with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
             result = complete(piece, left, method, (1, 2), tol=1e-3, rng=rng)
         errors[method], answers[method] = rmse(result.x, piece, held), result.x
     return errors, answers
@@ -216,9 +212,8 @@ def _choice(trial: Mapping[str, float], complete_data: bool) -> tuple[str, str]:
 
 def _spectra(stack: np.ndarray) -> dict[str, Spectrum]:
     n3 = len(stack)
-    learned = Matrix(pca(stack, slice_axes=(1, 2)))
     named: dict[str, Transform] = {
-        "learned": learned,
+        "learned": Matrix(pca(stack, slice_axes=(1, 2))),
         "Fourier": Fourier(n3),
         "cosine": Cosine(n3),
         "wavelet": wavelet(n3),
@@ -233,7 +228,3 @@ def _spectra(stack: np.ndarray) -> dict[str, Spectrum]:
 def _rank99(s: np.ndarray) -> int:
     energy = np.cumsum(np.square(s, dtype=float))
     return int(np.searchsorted(energy, 0.99 * energy[-1])) + 1 if energy[-1] else 0
-
-
-def _x(shape: tuple[int, ...]) -> str:
-    return " x ".join(map(str, (*shape[1:], shape[0])))

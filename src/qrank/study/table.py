@@ -8,9 +8,10 @@ import io
 import math
 import os
 from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -21,6 +22,31 @@ from ..report import write_comparison
 if TYPE_CHECKING:
     import pandas
     from matplotlib.axes import Axes
+
+
+def markdown(head: Sequence[str], body: Iterable[Sequence[str]]) -> str:
+    """Return a Markdown table.
+
+    >>> print(markdown(["a", "b"], [["1", "2"]]))
+    | a | b |
+    |---|---|
+    | 1 | 2 |
+    """
+    first, *others = ("| " + " | ".join(row) + " |" for row in (head, *body))
+    return "\n".join([first, "|---" * len(head) + "|", *others])
+
+
+def csv_text(rows: Sequence[Mapping[str, Any]], end: str = "\r\n") -> str:
+    """Return rows as comma-separated values; a row may lack some columns.
+
+    >>> csv_text([{"a": 1}, {"a": 2, "b": 3}], end="\\n")
+    'a,b\\n1,\\n2,3\\n'
+    """
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(dict.fromkeys(name for row in rows for name in row)), lineterminator=end)
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
 
 
 @dataclass(eq=False)
@@ -66,55 +92,42 @@ class Comparison:
 
     def to_csv(self) -> str:
         """Return the rows as comma-separated values."""
-        text = io.StringIO()
-        writer = csv.DictWriter(text, list(dict.fromkeys(name for row in self.rows for name in row)))
-        writer.writeheader()
-        writer.writerows(self.rows)
-        return text.getvalue()
+        return csv_text(self.rows)
 
     def to_markdown(self, column: str = "psnr") -> str:
         """Return the means as a Markdown table, methods by rates, the best of each rate in bold."""
-        title, head, body = self._grid(column)
-        lines = [f"| {title} | " + " | ".join(head) + " |", "|---" * (len(head) + 1) + "|"]
-        lines += [
-            f"| {name} | " + " | ".join(f"**{text}**" if best else text for text, best in cells) + " |"
-            for name, cells in body
-        ]
-        return "\n".join(lines)
+        return markdown(*self._grid(column, "**{}**"))
 
     def _repr_html_(self) -> str:
-        title, head, body = self._grid("psnr")
-        cells = "".join(f"<th>{html.escape(text)}</th>" for text in (title, *head))
+        head, body = self._grid("psnr", "<b>{}</b>")
+        cells = "".join(f"<th>{text}</th>" for text in head)
         rows = "".join(
-            f"<tr><th>{html.escape(name)}</th>"
-            + "".join(f"<td>{'<b>' + text + '</b>' if best else text}</td>" for text, best in line)
-            + "</tr>"
-            for name, line in body
+            f"<tr><th>{html.escape(name)}</th>" + "".join(f"<td>{text}</td>" for text in line) + "</tr>"
+            for name, *line in body
         )
         return f"<table><thead><tr>{cells}</tr></thead><tbody>{rows}</tbody></table>"
 
-    def _grid(self, column: str) -> tuple[str, list[str], list[tuple[str, list[tuple[str, bool]]]]]:
-        """Return the title, the heads and the lines of the table, each cell with whether it is the best."""
+    def _grid(self, column: str, best: str) -> tuple[list[str], list[list[str]]]:
+        """Return the head and the lines of the table; ``best`` is the form of the best cell of each rate."""
         means = self.means(column)
         rates = sorted({rate for at in means.values() for rate in at})
         wanted = min if column in ("seconds", "rmse", "relative_error") else max
         top = {rate: wanted((at[rate] for at in means.values() if at.get(rate, math.nan) == at.get(rate)), default=None)
                for rate in rates}  # fmt: skip
         digits = 4 if column in ("ssim", "rmse", "relative_error") else 2
-        body = [
-            (name, [(f"{at[rate]:.{digits}f}" if rate in at else "", at.get(rate) == top[rate]) for rate in rates])
-            for name, at in means.items()
-        ]
+        body = []
+        for name, at in means.items():
+            texts = [f"{at[rate]:.{digits}f}" if rate in at else "" for rate in rates]
+            forms = [best if at.get(rate) == top[rate] else "{}" for rate in rates]
+            body.append([name, *(form.format(text) for form, text in zip(forms, texts, strict=True))])
         title = {"psnr": "PSNR, dB", "ssim": "SSIM"}.get(column, column)
-        return title, [f"{rate:g}" for rate in rates], body
+        return [title, *(f"{rate:g}" for rate in rates)], body
 
     def plot(self, ax: Axes | None = None, column: str = "psnr") -> Axes:
         """Draw the mean of a column against the rate, one line a method; needs matplotlib."""
         if ax is None:
-            need("matplotlib", "report", "plotting a comparison")
-            from matplotlib.figure import Figure
-
-            ax = Figure(figsize=(6, 4), layout="constrained").add_subplot()
+            figures = need("matplotlib.figure", "report", "plotting a comparison")
+            ax = cast("Axes", figures.Figure(figsize=(6, 4), layout="constrained").add_subplot())
         for method, at in self.means(column).items():
             ax.plot(list(at), list(at.values()), marker="o", label=method)
         ax.set(xlabel=f"share observed ({self.pattern})", ylabel="PSNR, dB" if column == "psnr" else column)
