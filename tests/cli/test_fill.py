@@ -233,3 +233,18 @@ def test_ctrl_c_twice_writes_nothing(tmp_path):
     assert "aborted; nothing was written" in err
     assert "Traceback" not in err
     assert os.listdir(tmp_path) == ["in.npy"]
+
+
+def test_noisy_values_of_an_8_bit_file_are_not_put_back(tmp_path):
+    """What was known is as the fit wants it, whatever the type of the file."""
+    rng = np.random.default_rng(0)
+    film = np.clip(qrank.data.clip(8, 24, 32, colour=False) * 255 + 12 * rng.standard_normal((8, 24, 32)), 0, 255)
+    np.save(tmp_path / "film.npy", film.round().astype(np.uint8))
+    changed = {}
+    for noise in ("none", "12"):
+        out = tmp_path / f"{noise}.npy"
+        words = f"fill {tmp_path}/film.npy -o {out} --missing-below 1 --drop 0.2 --slice-axes 1,2 --option noise={noise}"
+        call(*words.split())
+        changed[noise] = (np.load(out) != np.load(tmp_path / "film.npy")).mean()
+    assert changed["none"] < 0.25
+    assert changed["12"] > 0.8

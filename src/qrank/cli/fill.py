@@ -22,6 +22,7 @@ from ..files import Loaded
 from ..files.loaded import restore
 from ..files.missing import missing_mask
 from ..files.options import parse_dtype
+from ..fit import Fit
 from ..methods import Method, method_named
 from ..patches import Patches
 from ..report import write_report
@@ -154,7 +155,7 @@ def _fill(job: Job, source: str, output: str, report: Path | None, quiet: bool, 
             result = job.run(on_step)
         if result.status is Status.DIVERGED:
             raise leave(f"{result.status} Nothing was written.", FAILED)
-        result = replace(result, x=native(result.x, loaded, missing))
+        result = replace(result, x=native(result.x, loaded, job.method.fit, ~missing))
         facts |= {"status": str(result.status), "steps": len(result.history), "seconds": result.seconds}
         facts["notes"] = files.write(output, result.x, like=loaded)
     if result.history and result.history[-1].holdout is not None:
@@ -171,17 +172,16 @@ def _fill(job: Job, source: str, output: str, report: Path | None, quiet: bool, 
         raise leave(f"stopped by Ctrl-C after {len(result.history)} steps; what there is was written", STOPPED)
 
 
-def native(x: np.ndarray, loaded: Loaded, missing: np.ndarray) -> np.ndarray:
-    """Return the answer in the data's own type, rounded and clipped to its range, the known entries as they were.
+def native(x: np.ndarray, loaded: Loaded, fit: Fit, known: np.ndarray) -> np.ndarray:
+    """Return the answer in the data's own type, rounded and clipped to its range; what was known is as the fit wants it.
 
     >>> loaded = Loaded(np.array([[250, 7]], np.uint8), ("height", "width"), (0, 1), "image")
-    >>> native(np.array([[250.2, 270.0]]), loaded, np.array([[False, True]]))
+    >>> native(np.array([[250.2, 270.0]]), loaded, Exact(), np.array([[True, False]]))
     array([[250, 255]], dtype=uint8)
     """
-    data = loaded.data
-    if data.dtype.kind == "f":
+    if loaded.data.dtype.kind == "f":
         return x
-    return np.where(missing, restore(x, data.dtype, loaded.name), data)
+    return fit.restore(restore(x, loaded.data.dtype, loaded.name), loaded.data, known)
 
 
 def quality(
