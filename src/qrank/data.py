@@ -11,6 +11,7 @@ from .errors import InputError, nearest
 from .tensor import Layout
 from .transforms import pca
 
+GREY = (0.299, 0.587, 0.114)  # shares of red, green and blue
 Seed = np.random.Generator | int | None
 
 
@@ -157,4 +158,4 @@ def clip(frames: int = 40, height: int = 60, width: int = 80, *, colour: bool = 
             frame[ball] = (0.9, 0.2, 0.1)
             out.append(frame)
     film = np.stack(out[:frames])
-    return film if colour else film @ np.array([0.299, 0.587, 0.114])
+    return film if colour else film @ np.array(GREY)

@@ -105,12 +105,8 @@ def _scaled(film: np.ndarray, loaded: Loaded) -> np.ndarray:
 
 def _placed(film: np.ndarray, frame_axis: int | None, pair: tuple[int, int], ndim: int) -> np.ndarray:
     """Lay frame x height x width out along the axes of an array, of length 1 along all others."""
-    wide = film.reshape(film.shape + (1,) * (ndim - 2))
-    order = [pair[0], pair[1]]
-    if frame_axis is None:
-        wide = wide[0]
-        return np.moveaxis(wide, (0, 1), order)
-    return np.moveaxis(wide[..., 0] if wide.ndim > ndim else wide, (0, 1, 2), (frame_axis, *order))
+    film, axes = (film[0], pair) if frame_axis is None else (film, (frame_axis, *pair))
+    return np.expand_dims(film.transpose(np.argsort(axes)), [axis for axis in range(ndim) if axis not in axes])
 
 
 def _size(loaded: Loaded) -> str:

@@ -52,7 +52,7 @@ def read(path: Path, ask: Ask) -> Loaded:
     if data.ndim == 4 and data.shape[-1] == 4:
         data, alpha = split_alpha(data)
         meta |= {} if alpha is None else {"alpha": alpha}
-    if data.ndim == 4 and all(_is_grey(frame) for frame in data):
+    if data.ndim == 4 and all((frame == frame[..., :1]).all() for frame in data):
         data = np.ascontiguousarray(data[..., 0])
     axes = ("frame", "height", "width", "colour")[: data.ndim]
     return Loaded(data, axes, (1, 2), "video", path, meta)
@@ -88,10 +88,6 @@ def _pixels(frame: Any) -> np.ndarray:
     more_than_8 = any(part.bits > 8 for part in parts)
     picture = frame.to_ndarray(format=FORMATS[alpha, colour, more_than_8], interpolation=precise())
     return np.rot90(picture, frame.rotation // 90) if frame.rotation % 360 else picture
-
-
-def _is_grey(frame: np.ndarray) -> bool:
-    return np.array_equal(frame[..., 0], frame[..., 1]) and np.array_equal(frame[..., 0], frame[..., 2])
 
 
 def _timing(times: list[float], rate: Fraction, frames: slice | None) -> dict[str, Any]:
