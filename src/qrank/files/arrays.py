@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zipfile
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
@@ -36,16 +36,11 @@ def write_npy(path: Path, array: np.ndarray, like: Loaded, key: str | None) -> N
 def read_npz(path: Path, ask: Ask) -> Loaded:
     """Read one array of a ``.npz`` archive."""
     with zipfile.ZipFile(path) as archive:
-        shapes, objects = {}, set()
-        for entry in archive.namelist():
-            if entry.endswith(".npy"):
-                with archive.open(entry) as stream:
-                    shape, dtype = _header(stream)
-                name = entry.removesuffix(".npy")
-                if dtype.kind in "biufc":
-                    shapes[name] = shape
-                elif dtype.hasobject:
-                    objects.add(name)
+        found = {
+            name.removesuffix(".npy"): _header(archive, name) for name in archive.namelist() if name.endswith(".npy")
+        }
+        shapes = {name: shape for name, (shape, dtype) in found.items() if dtype.kind in "biufc"}
+        objects = [name for name, (_, dtype) in found.items() if dtype.hasobject]
         if ask.key in objects or (objects and not shapes):
             raise FileError(pickled(path))
         key = choose(path, ask.key, shapes)
@@ -68,8 +63,9 @@ def write_npz(path: Path, array: np.ndarray, like: Loaded, key: str | None) -> N
             np.lib.format.write_array(stream, array, allow_pickle=False)
 
 
-def _header(stream: IO[bytes]) -> tuple[tuple[int, ...], np.dtype]:
-    version = np.lib.format.read_magic(stream)
-    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    shape, _, dtype = read(stream)
+def _header(archive: zipfile.ZipFile, entry: str) -> tuple[tuple[int, ...], np.dtype]:
+    with archive.open(entry) as stream:
+        version = np.lib.format.read_magic(stream)
+        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        shape, _, dtype = read(stream)
     return shape, dtype

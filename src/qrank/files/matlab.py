@@ -54,9 +54,7 @@ def write(path: Path, array: np.ndarray, like: Loaded, key: str | None) -> None:
 def _as_stored(array: np.ndarray) -> np.ndarray:
     if array.dtype.kind == "c":
         part = np.real(array).dtype
-        stored = np.empty(array.shape, [("real", part), ("imag", part)])
-        stored["real"], stored["imag"] = np.real(array), np.imag(array)
-        array = stored
+        array = array.view([("real", part), ("imag", part)])
     return array.T
 
 

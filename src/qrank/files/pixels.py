@@ -8,7 +8,7 @@ import numpy as np
 
 from qrank.data import GREY
 from qrank.errors import FileError, InputError, need
-from qrank.files.loaded import MEMORY, Loaded, restore, without_axis
+from qrank.files.loaded import MEMORY, Loaded, find_slice_axes, restore, without_axis
 from qrank.files.options import Size, parse_size
 
 PICTURE_KINDS = ("video", "image", "images", "tiff")
@@ -34,8 +34,7 @@ def grey(loaded: Loaded) -> Loaded:
             return loaded
         raise InputError(f"{loaded.name} has no colours to mix: grey is for pictures and videos")
     axes = without_axis(loaded.axes, axis)
-    pair = axes.index("height"), axes.index("width")
-    return dataclasses.replace(loaded, data=to_grey(loaded.data, axis), axes=axes, slice_axes=pair)
+    return dataclasses.replace(loaded, data=to_grey(loaded.data, axis), axes=axes, slice_axes=find_slice_axes(axes))
 
 
 def resize(loaded: Loaded, size: str | float | Size) -> Loaded:

@@ -105,8 +105,8 @@ def save(
     options: dict[str, Any] = dict(meta.get("resolution", {}))
     if meta.get("compressed"):
         options["compression"] = "zlib"
-    # ImageJ knows few types, and transparency not at all.
     notes = {name: value for name, value in meta.get("imagej", {}).items() if name not in COUNTED}
+    # ImageJ knows few types, and transparency not at all.
     if "imagej" in meta and pixels.dtype.name in IMAGEJ_TYPES and alpha is None and set(letters) <= set("TZCYXS"):
         options |= {"imagej": True, "metadata": {**notes, "axes": letters}}
     else:

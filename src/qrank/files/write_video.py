@@ -20,15 +20,8 @@ EXACT = (".mkv", ".avi")
 NEAR = (".mp4", ".mov", ".m4v")
 GIF = ".gif"
 USUAL_RATE = Fraction(25)
-# FFV1's own names for the pixels of FORMATS.
-FFV1 = {
-    "gray": "gray",
-    "gray16le": "gray16le",
-    "rgb24": "bgr0",
-    "rgb48le": "gbrp16le",
-    "rgba": "bgra",
-    "rgba64le": "gbrap16le",
-}
+# FFV1's own names for the coloured pixels of FORMATS.
+FFV1 = {"rgb24": "bgr0", "rgb48le": "gbrp16le", "rgba": "bgra", "rgba64le": "gbrap16le"}
 ITU601 = 6  # the matrix that the conversion to YUV uses; untagged, players guess another for large pictures
 
 
@@ -73,7 +66,7 @@ def _plan(suffix: str, frames: np.ndarray, given: str) -> tuple[str, str, dict[s
     if suffix == GIF:
         return "gif", "gray" if given == "gray" else "pal8", {}
     if suffix in EXACT:
-        return "ffv1", FFV1[given], {"level": "3"}
+        return "ffv1", FFV1.get(given, given), {"level": "3"}
     # Half-size colour planes cannot divide an odd side.
     planes = "yuv444p" if frames.shape[1] % 2 or frames.shape[2] % 2 else "yuv420p"
     return "libx264", planes + ("10le" if frames.dtype == np.uint16 else ""), {"crf": "12"}

@@ -19,9 +19,10 @@ HOME = resources.files("qrank.report") / "templates"
 @cache
 def _environment() -> Any:
     jinja2 = need("jinja2", "report", "a report")
-    blocks = {"trim_blocks": True, "lstrip_blocks": True}
     loader = jinja2.FunctionLoader(_asset)
-    environment = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, **blocks)
+    environment = jinja2.Environment(
+        loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
     script = _asset("page.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     trusted = need("markupsafe", "report", "a report").Markup
