@@ -114,8 +114,7 @@ def read_picture(path: Path) -> Picture:
         return Picture(page.data, page.meta.get("alpha"), {"tiff": page.meta})
     if is_png16(path):
         return Picture(*read_png16(path), {})
-    image_module = need("PIL.Image", "files", "reading pictures")
-    with image_module.open(path) as image:
+    with need("PIL.Image", "files", "reading pictures").open(path) as image:
         if getattr(image, "is_animated", False) and image.format in ("PNG", "WEBP"):
             raise FileError(f"{path} is an animation: turn it into .gif or .mp4 first")
         image.load()

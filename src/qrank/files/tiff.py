@@ -25,8 +25,7 @@ IMAGEJ_TYPES = ("uint8", "uint16", "float32")
 
 def read(path: Path, ask: Ask) -> Loaded:
     """Read a TIFF file; of several series the one whose number is ``ask.key``."""
-    tifffile = need("tifffile", "files", "reading TIFF")
-    with tifffile.TiffFile(path) as file:
+    with need("tifffile", "files", "reading TIFF").TiffFile(path) as file:
         shapes = {str(number): series.shape for number, series in enumerate(file.series)}
         series = file.series[int(choose(path, ask.key, shapes, all_count=True))]
         page = series.keyframe
@@ -64,9 +63,8 @@ def _pixels(series: Any, path: Path) -> np.ndarray:
         if "imagecodecs" not in str(error):
             raise
     # LZW and JPEG inside TIFF need another package for tifffile; Pillow has them built in.
-    pillow = need("PIL.Image", "files", "reading compressed TIFF")
     sequence = need("PIL.ImageSequence", "files", "reading compressed TIFF")
-    with pillow.open(path) as image:
+    with need("PIL.Image", "files", "reading compressed TIFF").open(path) as image:
         pages = np.stack([np.asarray(page) for page in sequence.Iterator(image)])
     return pages.astype(series.dtype, casting="safe").reshape(series.shape)
 

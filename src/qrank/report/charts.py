@@ -57,8 +57,7 @@ def draw(name: str, paint: Callable[[Axes], Any], size: tuple[float, float] = (4
         paint(figure.add_subplot())
         stream = io.StringIO()
         figure.savefig(stream, format="svg", transparent=True, metadata=METADATA)
-    svg = stream.getvalue()
-    svg = svg[svg.index("<svg") :]
+    svg = "<svg" + stream.getvalue().partition("<svg")[2]
     for sentinel, style in STYLED.items():
         svg = svg.replace(sentinel, style)
     svg = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", svg)

@@ -45,7 +45,8 @@ def render(template: str, **content: Any) -> str:
     return _environment().get_template(template).render(content)
 
 
-def write(path: str | os.PathLike[str], html: str) -> None:
-    """Write the page beside its place, then move it there: the old page or the whole new one, never half of it."""
+def write(path: str | os.PathLike[str], template: str, **content: Any) -> None:
+    """Write a filled template beside its place, then move it there: the old page or the whole new one, never half of it."""
+    html = render(template, **content)
     with saving(Path(path)) as beside:
         beside.write_text(html, encoding="utf-8", newline="\n")
