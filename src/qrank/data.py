@@ -11,6 +11,8 @@ from .errors import InputError, nearest
 from .tensor import Layout
 from .transforms import pca
 
+GREY = (0.299, 0.587, 0.114)  # shares of red, green and blue
+Shape = tuple[int, int, int]
 Seed = np.random.Generator | int | None
 
 
@@ -51,31 +53,21 @@ def observed(
     if pattern not in PATTERNS:
         raise InputError(f"unknown pattern '{pattern}'{nearest(pattern, PATTERNS)}")
     layout = Layout.of(shape, slice_axes)
-    stack = PATTERNS[pattern](layout.n3, *layout.slice_shape, rate, np.random.default_rng(rng))
+    stack = PATTERNS[pattern]((layout.n3, *layout.slice_shape), rate, np.random.default_rng(rng))
     return np.ascontiguousarray(layout.outer(stack))
 
 
-def _random(n3: int, n1: int, n2: int, rate: float, rng: np.random.Generator) -> np.ndarray:
-    return rng.random((n3, n1, n2)) < rate
-
-
-def _fibres(n3: int, n1: int, n2: int, rate: float, rng: np.random.Generator) -> np.ndarray:
-    return np.repeat((_share(n1 * n2, rate, rng)).reshape(1, n1, n2), n3, axis=0)
-
-
-def _frames(n3: int, n1: int, n2: int, rate: float, rng: np.random.Generator) -> np.ndarray:
-    return np.repeat(_share(n3, rate, rng), n1 * n2).reshape(n3, n1, n2)
-
-
-def _share(n: int, rate: float, rng: np.random.Generator) -> np.ndarray:
-    """Return n truth values of which a share, at least one, is true."""
+def _share(shape: Shape, rate: float, rng: np.random.Generator) -> np.ndarray:
+    """Return truth values of which a share, at least one, is true."""
+    n = math.prod(shape)
     chosen = np.zeros(n, dtype=bool)
     chosen[rng.permutation(n)[: max(1, round(rate * n))]] = True
-    return chosen
+    return chosen.reshape(shape)
 
 
-def _blocks(n3: int, n1: int, n2: int, rate: float, rng: np.random.Generator) -> np.ndarray:
-    known = np.ones((n3, n1, n2), dtype=bool)
+def _blocks(shape: Shape, rate: float, rng: np.random.Generator) -> np.ndarray:
+    known = np.ones(shape, dtype=bool)
+    _, n1, n2 = shape
     high, wide = max(1, n1 // 8), max(1, n2 // 8)
     least = rate * n1 * n2
     for frame in known:
@@ -87,10 +79,10 @@ def _blocks(n3: int, n1: int, n2: int, rate: float, rng: np.random.Generator) ->
     return known
 
 
-PATTERNS: dict[str, Callable[[int, int, int, float, np.random.Generator], np.ndarray]] = {
-    "random": _random,
-    "fibres": _fibres,
-    "frames": _frames,
+PATTERNS: dict[str, Callable[[Shape, float, np.random.Generator], np.ndarray]] = {
+    "random": lambda shape, rate, rng: rng.random(shape) < rate,
+    "fibres": lambda shape, rate, rng: np.tile(_share((1, *shape[1:]), rate, rng), (shape[0], 1, 1)),
+    "frames": lambda shape, rate, rng: np.tile(_share((shape[0], 1, 1), rate, rng), (1, *shape[1:])),
     "blocks": _blocks,
 }
 
@@ -157,4 +149,4 @@ def clip(frames: int = 40, height: int = 60, width: int = 80, *, colour: bool = 
             frame[ball] = (0.9, 0.2, 0.1)
             out.append(frame)
     film = np.stack(out[:frames])
-    return film if colour else film @ np.array([0.299, 0.587, 0.114])
+    return film if colour else film @ np.array(GREY)

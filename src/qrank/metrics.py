@@ -7,12 +7,18 @@ from typing import Any
 import numpy as np
 
 from .errors import InputError, need
+from .tensor import Layout
 
 
-def _pair(x: Any, truth: Any, where: Any) -> tuple[np.ndarray, np.ndarray]:
+def _alike(x: Any, truth: Any) -> tuple[np.ndarray, np.ndarray]:
     x, truth = np.asarray(x, dtype=float), np.asarray(truth, dtype=float)
     if x.shape != truth.shape:
         raise InputError(f"the answer has shape {x.shape}, the truth has shape {truth.shape}")
+    return x, truth
+
+
+def _pair(x: Any, truth: Any, where: Any) -> tuple[np.ndarray, np.ndarray]:
+    x, truth = _alike(x, truth)
     if where is None:
         return x.ravel(), truth.ravel()
     where = np.broadcast_to(where, x.shape)
@@ -75,17 +81,12 @@ def ssim(x: Any, truth: Any, slice_axes: tuple[int, int] = (0, 1)) -> float:
     >>> round(ssim(np.eye(16)[:, :, None], np.eye(16)[:, :, None]), 6)
     1.0
     """
-    from .tensor import Layout
-
     skimage = need("skimage.metrics", "metrics", "SSIM")
-    x, truth = np.asarray(x, dtype=float), np.asarray(truth, dtype=float)
-    if x.shape != truth.shape:
-        raise InputError(f"the answer has shape {x.shape}, the truth has shape {truth.shape}")
+    x, truth = _alike(x, truth)
     layout = Layout.of(truth.shape, slice_axes)
-    if min(layout.slice_shape) < 7:
-        raise InputError(
-            f"SSIM needs slices of at least 7 x 7, these are {layout.slice_shape[0]} x {layout.slice_shape[1]}"
-        )
+    n1, n2 = layout.slice_shape
+    if min(n1, n2) < 7:
+        raise InputError(f"SSIM needs slices of at least 7 x 7, these are {n1} x {n2}")
     span = float(truth.max() - truth.min()) or 1.0
     pairs = zip(layout.stack(x), layout.stack(truth), strict=True)
     return float(np.mean([skimage.structural_similarity(b, a, data_range=span) for a, b in pairs]))

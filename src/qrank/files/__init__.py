@@ -20,6 +20,7 @@ import os
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
@@ -28,10 +29,11 @@ from qrank.atomic import replacing
 from qrank.errors import FileError
 from qrank.files import arrays, hdf5, images, matlab, netcdf, pixels, read_video, tiff, write_video, zarr_store
 from qrank.files.guard import reading, writing
-from qrank.files.loaded import Ask, Loaded
+from qrank.files.loaded import MEMORY, Ask, Loaded, restore
 from qrank.files.missing import missing_mask
 from qrank.files.netcdf import to_xarray
 from qrank.files.options import Size, parse_dtype, parse_frames
+from qrank.files.pixels import PICTURE_KINDS
 from qrank.files.sniff import KEYED, READABLE, is_store, kind_of, kind_of_suffix, split_key
 
 __all__ = ["Loaded", "check_output", "missing_mask", "read", "to_xarray", "write"]
@@ -48,7 +50,7 @@ READERS: dict[str, Callable[[Path, Ask], Loaded]] = {
     "zarr": zarr_store.read,
     "netcdf": netcdf.read,
 }
-WRITERS: dict[str, Callable[..., list[str]]] = {
+WRITERS: dict[str, Callable[..., Any]] = {
     "image": images.write,
     "tiff": tiff.write,
     "npy": arrays.write_npy,
@@ -80,15 +82,14 @@ def read(
     >>> read(file, frames="5:15", dtype="float32").data.shape
     (8, 9, 10)
     """
-    ask = Ask(None, parse_frames(frames), grey)
-    wanted = None if dtype is None else parse_dtype(dtype)
+    cut, wanted = parse_frames(frames), None if dtype is None else parse_dtype(dtype)
     file, key = split_key(path, key)
     with reading(file, "a file"):
         kind = kind_of(file)
     if key is not None and kind not in KEYED:
         raise FileError(f"{file} is {READABLE[kind]} and has no parts to choose: leave '{key}' out")
     with reading(file, READABLE[kind]):
-        loaded = READERS[kind](file, dataclasses.replace(ask, key=key))
+        loaded = READERS[kind](file, Ask(key, cut, grey))
         if loaded.data.size == 0:
             raise FileError(f"{file} is empty: its array is {' x '.join(map(str, loaded.data.shape))}")
         if grey:
@@ -129,15 +130,18 @@ def write(
         raise FileError(f"{path} cannot be written: the array holds {data.dtype}, not numbers")
     kind = check_output(path, like)
     file, key = split_key(path, key)
+    like = like or Loaded(data, (), (0, 1), MEMORY)
     with writing(file):
         if kind == "images":
             return images.write_folder(file, data, like)
         with replacing(file) as temporary:
             if kind == "video":
                 return write_video.write(temporary, data, like, rate)
-            if kind in KEYED and kind != "tiff":
-                return WRITERS[kind](temporary, data, like, key)
-            return WRITERS[kind](temporary, data, like)
+            if kind in PICTURE_KINDS:
+                return WRITERS[kind](temporary, data, like)
+            key = key or (like.meta.get("key") if like.kind == kind else None)
+            WRITERS[kind](temporary, restore(data, like.native, temporary.name), like, key)
+            return []
 
 
 def check_output(path: str | os.PathLike[str], like: Loaded | None = None) -> str:
@@ -147,7 +151,8 @@ def check_output(path: str | os.PathLike[str], like: Loaded | None = None) -> st
     'video'
     """
     file, _ = split_key(path)
-    kind = _output_kind(file, os.fspath(path))
+    into = os.fspath(path).endswith(("/", os.sep)) or not file.suffix or (file.is_dir() and file.suffix != ".zarr")
+    kind = "images" if into else kind_of_suffix(file)
     real = Path(os.path.realpath(file))
     sources = [] if like is None or like.path is None else [like.path, *like.meta.get("files", ())]
     if any(Path(os.path.realpath(source)) == real for source in sources):
@@ -163,9 +168,3 @@ def check_output(path: str | os.PathLike[str], like: Loaded | None = None) -> st
         if not ours.get(kind, real.is_file()):
             raise FileError(f"{file} is there and is not {READABLE[kind]}: it is left as it is")
     return kind
-
-
-def _output_kind(file: Path, given: str) -> str:
-    if given.endswith(("/", os.sep)) or not file.suffix or (file.is_dir() and file.suffix != ".zarr"):
-        return "images"
-    return kind_of_suffix(file)

@@ -13,18 +13,9 @@ def refuse_cut_short(path: Path) -> None:
     """Raise ``FileError`` if the file is shorter than its own headers say."""
     have = path.stat().st_size
     with path.open("rb") as stream:
-        head = stream.read(12)
-        stream.seek(0)
-        if head[:4] == b"RIFF":
-            need = _riff_length(stream, have)
-        elif head[4:8] == b"ftyp":
-            need = _mp4_length(stream, have)
-        elif head[:4] == b"\x1aE\xdf\xa3":
-            need = _matroska_length(stream)
-        elif head[:4] == b"GIF8":
-            need = _gif_length(stream, have)
-        else:
-            need = 0
+        head = stream.read(8)
+        length = LENGTHS.get(head[:4]) or LENGTHS.get(head[4:])
+        need = length(stream, have) if length else 0
     if need > have:
         raise FileError(f"{path} is cut short: it has {have} bytes and should have at least {need}")
 
@@ -49,12 +40,12 @@ def _mp4_length(stream: BinaryIO, have: int) -> int:
         if size == 1:
             size = int.from_bytes(head[8:16], "big")
         if size < 8 or not head[4:8].isascii():  # 0: up to the end of the file; else not a box any more
-            return end
+            break
         end += size
     return end
 
 
-def _matroska_length(stream: BinaryIO) -> int:
+def _matroska_length(stream: BinaryIO, have: int) -> int:
     stream.seek(4)
     stream.seek(_variable_length(stream) or 0, os.SEEK_CUR)
     if stream.read(4) != b"\x18\x53\x80\x67":
@@ -75,3 +66,6 @@ def _variable_length(stream: BinaryIO) -> int | None:
 def _gif_length(stream: BinaryIO, have: int) -> int:
     stream.seek(max(0, have - 64))
     return 0 if stream.read().rstrip(b"\0").endswith(b";") else have + 1
+
+
+LENGTHS = {b"RIFF": _riff_length, b"ftyp": _mp4_length, b"\x1aE\xdf\xa3": _matroska_length, b"GIF8": _gif_length}

@@ -29,13 +29,19 @@ def writing(path: Path) -> AbstractContextManager[None]:
 
 @contextmanager
 def _guarded(why_not: Callable[[Exception], str]) -> Iterator[None]:
+    # A damaged file is told in our one sentence, not also by its library on stderr.
+    log = logging.getLogger("tifffile")
+    level = log.level
+    log.setLevel(logging.CRITICAL + 1)
     try:
-        with _quiet():
+        with warnings.catch_warnings(action="ignore"):
             yield
     except OURS:
         raise
     except Exception as error:
         raise FileError(why_not(error)) from error
+    finally:
+        log.setLevel(level)
 
 
 def _why_not_read(path: Path, kind: str, error: Exception) -> str:
@@ -65,19 +71,5 @@ def pickled(path: Path) -> str:
 def _short(error: Exception) -> str:
     # The bare cause: the whole text of an OSError repeats the path, or shows a temporary one.
     text = getattr(error, "strerror", None) or str(error)
-    lines = str(text).strip().splitlines()
-    return lines[0].rstrip(".") if lines else type(error).__name__
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    # A damaged file is told in our one sentence, not also by its library on stderr.
-    log = logging.getLogger("tifffile")
-    level = log.level
-    log.setLevel(logging.CRITICAL + 1)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        log.setLevel(level)
+    lines = str(text).strip().splitlines() or [type(error).__name__]
+    return lines[0].rstrip(".")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,25 +10,21 @@ import numpy as np
 
 from qrank.atomic import reserve
 from qrank.errors import need
-from qrank.files.arrays import own_type, plain
-from qrank.files.loaded import Ask, Loaded
+from qrank.files.arrays import plain
+from qrank.files.loaded import Ask, Loaded, source_of
 from qrank.files.which_array import choose
 
 # Written by HDF5's own dimension scales: a copy of them would point to what is gone.
 SCALE_ATTRIBUTES = ("DIMENSION_LIST", "REFERENCE_LIST", "CLASS", "NAME")
 
 
-def _is_number(dtype: np.dtype) -> bool:
-    return dtype.kind in "biufc"
-
-
-def datasets(file: Any, wanted: Callable[[np.dtype], bool] = _is_number) -> dict[str, Any]:
-    """Return the datasets of numbers in an open file, by their full names."""
+def datasets(file: Any, kinds: str = "biufc") -> dict[str, Any]:
+    """Return the datasets in an open file whose dtypes are of these kinds, numbers, by their full names."""
     h5py = need("h5py", "files", "reading HDF5")
     found: dict[str, Any] = {}
 
     def visit(name: str, item: Any) -> None:
-        if isinstance(item, h5py.Dataset) and item.shape and wanted(item.dtype) and not name.startswith("#"):
+        if isinstance(item, h5py.Dataset) and item.shape and item.dtype.kind in kinds and not name.startswith("#"):
             found[name] = item
 
     file.visititems(visit)
@@ -45,22 +40,18 @@ def read(path: Path, ask: Ask) -> Loaded:
         dataset = found[key]
         labels = tuple(dim.label or (Path(dim[0].name).name if len(dim) else "") for dim in dataset.dims)
         axes = labels if all(labels) and len(set(labels)) == len(labels) else ()
-        attrs = {k: v for k, v in dataset.attrs.items() if k not in SCALE_ATTRIBUTES}
-        return plain(dataset[()], "hdf5", path, ask, axes, key=key, attrs=attrs)
+        return plain(dataset[()], "hdf5", path, ask, axes, key=key, attrs=_attributes(dataset))
 
 
-def write(path: Path, array: np.ndarray, like: Loaded | None, key: str | None) -> list[str]:
+def write(path: Path, array: np.ndarray, like: Loaded, key: str | None) -> None:
     """Write a dataset into a copy of the file it came from, or into a new file."""
-    array = own_type(array, like, path)
-    if like is not None and like.kind == "hdf5" and like.path is not None:
-        replace(path, like.path, key or like.meta["key"], array)
-        return []
+    if source := source_of(like, "hdf5"):
+        return replace(path, source, key or "data", array)
     reserve(path, array.nbytes)
     with need("h5py", "files", "writing HDF5").File(path, "w") as file:
         dataset = file.create_dataset(key or "data", data=array)
-        for dim, name in zip(dataset.dims, () if like is None else like.axes, strict=False):
+        for dim, name in zip(dataset.dims, like.axes, strict=False):
             dim.label = name
-    return []
 
 
 def replace(path: Path, source: Path, key: str, array: np.ndarray) -> None:
@@ -70,18 +61,18 @@ def replace(path: Path, source: Path, key: str, array: np.ndarray) -> None:
     with need("h5py", "files", "writing HDF5").File(path, "r+") as file:
         if key not in file:
             file.create_dataset(key, data=array)
-            return
-        old = file[key]
-        if old.shape == array.shape:
-            old[...] = array
-            return
-        attrs = {name: value for name, value in old.attrs.items() if name not in SCALE_ATTRIBUTES}
-        labels = [dim.label for dim in old.dims]
-        options = {"compression": old.compression, "compression_opts": old.compression_opts}
-        options["shuffle"] = old.shuffle
-        dtype = old.dtype
-        del file[key]
-        new = file.create_dataset(key, data=array, dtype=dtype, **options)
-        new.attrs.update(attrs)
-        for dim, label in zip(new.dims, labels, strict=True):
-            dim.label = label
+        elif file[key].shape == array.shape:
+            file[key][...] = array
+        else:
+            old = file[key]
+            attrs, labels = _attributes(old), [dim.label for dim in old.dims]
+            options = {name: getattr(old, name) for name in ("compression", "compression_opts", "shuffle", "dtype")}
+            del file[key]
+            new = file.create_dataset(key, data=array, **options)
+            new.attrs.update(attrs)
+            for dim, label in zip(new.dims, labels, strict=True):
+                dim.label = label
+
+
+def _attributes(dataset: Any) -> dict[str, Any]:
+    return {name: value for name, value in dataset.attrs.items() if name not in SCALE_ATTRIBUTES}

@@ -21,8 +21,7 @@ from qrank.files.sniff import READABLE, SUFFIXES, is_glob, kind_of
 
 LOSSY = (".jpg", ".jpeg")
 SAVE_OPTIONS: dict[str, dict[str, Any]] = {
-    ".jpg": {"quality": 95, "subsampling": 0},
-    ".jpeg": {"quality": 95, "subsampling": 0},
+    **{suffix: {"quality": 95, "subsampling": 0} for suffix in LOSSY},
     ".webp": {"lossless": True},
 }
 GREY16 = (".png", ".pgm", ".pnm", ".jp2")
@@ -115,16 +114,14 @@ def read_picture(path: Path) -> Picture:
         return Picture(page.data, page.meta.get("alpha"), {"tiff": page.meta})
     if is_png16(path):
         return Picture(*read_png16(path), {})
-    image_module = need("PIL.Image", "files", "reading pictures")
-    with image_module.open(path) as image:
+    with need("PIL.Image", "files", "reading pictures").open(path) as image:
         if getattr(image, "is_animated", False) and image.format in ("PNG", "WEBP"):
             raise FileError(f"{path} is an animation: turn it into .gif or .mp4 first")
         image.load()
         info = {"mode": image.mode, **{k: image.info[k] for k in ("dpi", "icc_profile") if k in image.info}}
         # Turn the picture as its camera was held; the note that it is turned goes with that.
         image = need("PIL.ImageOps", "files", "reading pictures").exif_transpose(image)
-        exif = image.getexif().tobytes()
-        info |= {"exif": exif} if len(image.getexif()) else {}
+        info |= {"exif": image.getexif().tobytes()} if len(image.getexif()) else {}
         return Picture(*split_alpha_of(image), info)
 
 
@@ -141,12 +138,10 @@ def split_alpha_of(image: Any) -> tuple[np.ndarray, np.ndarray | None]:
     return split_alpha(np.asarray(image.convert("RGBA")))
 
 
-def write(path: Path, array: np.ndarray, like: Loaded | None) -> list[str]:
+def write(path: Path, array: np.ndarray, like: Loaded) -> list[str]:
     """Write one picture to ``path``."""
     frames, alpha = as_frames(array, like, path.name, still=True)
-    native = array.dtype if like is None else like.native
-    info = {} if like is None else like.meta.get("info", {})
-    return write_picture(path, frames[0], None if alpha is None else alpha[0], info, native)
+    return write_picture(path, frames[0], None if alpha is None else alpha[0], like.meta.get("info", {}), like.native)
 
 
 def write_picture(
@@ -155,7 +150,7 @@ def write_picture(
     """Write one picture of any depth; return what its format could not keep."""
     suffix = path.suffix.lower()
     if suffix in SUFFIXES["tiff"]:
-        return tiff.write_page(path, pixels, alpha, info.get("tiff", {}), native)
+        return tiff.save(path, pixels, alpha, "YXS"[: pixels.ndim], info.get("tiff", {}), native)
     pixels = to_pixels(pixels, native, path.name)
     notes = []
     if suffix in LOSSY:
@@ -180,20 +175,18 @@ def write_picture(
     return notes
 
 
-def write_folder(path: Path, array: np.ndarray, like: Loaded | None) -> list[str]:
+def write_folder(path: Path, array: np.ndarray, like: Loaded) -> list[str]:
     """Write one picture a frame into the folder ``path``, under the names they were read by."""
     frames, alpha = as_frames(array, like, path.name)
-    native = array.dtype if like is None else like.native
-    meta = {} if like is None else like.meta
-    names, infos = meta.get("names"), meta.get("infos")
-    if names is None or len(names) != len(frames):
-        digits = len(str(len(frames) - 1))
-        names, infos = [f"frame{number:0{digits}}.png" for number in range(len(frames))], [{}] * len(frames)
+    count = len(frames)
+    names, infos = like.meta.get("names", ()), like.meta.get("infos", ())
+    if len(names) != count:
+        names, infos = [f"frame{number:0{len(str(count - 1))}}.png" for number in range(count)], [{}] * count
+    alphas = [None] * count if alpha is None else alpha
     notes: dict[str, None] = {}
     with filling(path) as folder:
-        for number, (name, info) in enumerate(zip(names, infos or [], strict=True)):
+        for name, pixels, see_through, info in zip(names, frames, alphas, infos, strict=True):
             file = folder / name
             file.parent.mkdir(parents=True, exist_ok=True)
-            see_through = None if alpha is None else alpha[number]
-            notes |= dict.fromkeys(write_picture(file, frames[number], see_through, info, native))
+            notes |= dict.fromkeys(write_picture(file, pixels, see_through, info, like.native))
     return list(notes)

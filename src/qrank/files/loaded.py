@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from xarray import DataArray
 
 Side = TypeVar("Side", int, str)
+MEMORY = "memory"  # the kind of an array that comes from no file, and whose axes have no names
 FRAME_NAMES = ("frame", "page", "time")
 VERTICAL = ("height", "lat", "latitude", "y", "row")
 HORIZONTAL = ("width", "lon", "longitude", "x", "column")
@@ -52,18 +53,15 @@ class Loaded:
     @property
     def picture_axes(self) -> tuple[int, int]:
         """Height and width where the axes have such names, else the slice axes."""
-        if "height" in self.axes and "width" in self.axes:
-            return self.axes.index("height"), self.axes.index("width")
-        return self.slice_axes
+        named = "height" in self.axes and "width" in self.axes
+        return (self.axes.index("height"), self.axes.index("width")) if named else self.slice_axes
 
     @property
     def frame_axis(self) -> int | None:
         """The axis that ``frames`` counts along: named so, or the only one that is no picture axis."""
-        for name in FRAME_NAMES:
-            if name in self.axes:
-                return self.axes.index(name)
+        named = [self.axes.index(name) for name in FRAME_NAMES if name in self.axes]
         rest = [axis for axis, name in enumerate(self.axes) if axis not in self.picture_axes and name != "colour"]
-        return rest[0] if len(rest) == 1 else None
+        return named[0] if named else rest[0] if len(rest) == 1 else None
 
     @property
     def name(self) -> str:
@@ -117,20 +115,30 @@ def without_axis(sides: tuple[Side, ...], axis: int | None) -> tuple[Side, ...]:
     return sides if axis is None else sides[:axis] + sides[axis + 1 :]
 
 
+def source_of(like: Loaded, kind: str) -> Path | None:
+    """Return the file of this kind that an array came from, if it did."""
+    return like.path if like.kind == kind else None
+
+
 def take_frames(loaded: Loaded, frames: slice | None) -> Loaded:
     """Keep only the asked frames of a whole array."""
     if frames is None:
         return loaded
+    data = np.ascontiguousarray(loaded.data[(slice(None),) * axis_of_frames(loaded, frames) + (frames,)])
+    meta = {**loaded.meta, "frames": frames}
+    if "alpha" in meta:
+        meta["alpha"] = meta["alpha"][frames]
+    return replace(loaded, data=data, meta=meta)
+
+
+def axis_of_frames(loaded: Loaded, frames: slice) -> int:
+    """Return the axis along which frames are chosen, after a look whether there are such."""
     axis = loaded.frame_axis
     if axis is None:
         raise InputError(f"frames cannot be chosen in {loaded.name}: which of its axes {loaded.axes} counts frames?")
     count = loaded.data.shape[axis]
     check_frames(range(count)[frames], count, frames, loaded.name)
-    data = np.ascontiguousarray(loaded.data[(slice(None),) * axis + (frames,)])
-    meta = {**loaded.meta, "frames": frames}
-    if "alpha" in meta:
-        meta["alpha"] = meta["alpha"][frames]
-    return Loaded(data, loaded.axes, loaded.slice_axes, loaded.kind, loaded.path, meta)
+    return axis
 
 
 def check_frames(chosen: range | list, count: int, frames: slice | None, name: str) -> None:
@@ -175,15 +183,12 @@ def restore(array: np.ndarray, native: np.dtype, name: str) -> np.ndarray:
         array = np.rint(array)
     if native.kind == "b":
         return array >= 1
-    info = np.iinfo(native)
-    inside = np.clip(array, max(info.min, _lowest(array.dtype)), min(info.max, _highest(array.dtype)))
-    return inside.astype(native)
+    (low, high), (least, most) = _range(native), _range(array.dtype)
+    return np.clip(array, max(low, least), min(high, most)).astype(native)
 
 
-def _lowest(dtype: np.dtype) -> int:
-    return int(np.iinfo(dtype).min) if dtype.kind in "iu" else 0 if dtype.kind == "b" else -(2**63)
-
-
-def _highest(dtype: np.dtype) -> int:
+def _range(dtype: np.dtype) -> tuple[int, int]:
+    if dtype.kind in "iu":
+        return int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
     # The largest float below 2**63: one more would wrap round when cast to int64.
-    return int(np.iinfo(dtype).max) if dtype.kind in "iu" else 1 if dtype.kind == "b" else 2**63 - 1024
+    return (0, 1) if dtype.kind == "b" else (-(2**63), 2**63 - 1024)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import scipy.io
 
 from qrank.errors import need
 from qrank.files import hdf5
-from qrank.files.arrays import own_key, own_type, plain
-from qrank.files.loaded import Ask, Loaded
-from qrank.files.sniff import HDF5_MAGIC
+from qrank.files.arrays import plain
+from qrank.files.loaded import Ask, Loaded, source_of
+from qrank.files.sniff import HDF5_MAGIC, first_bytes
 from qrank.files.which_array import choose
 
 NUMBERS = {"double", "single", "logical"} | {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
@@ -31,7 +30,7 @@ def read(path: Path, ask: Ask) -> Loaded:
 def _read_new(path: Path, ask: Ask) -> Loaded:
     with need("h5py", "files", "reading MATLAB 7.3 files").File(path, "r") as file:
         datasets = {k: v for k, v in hdf5.datasets(file).items() if "MATLAB_empty" not in v.attrs}
-        datasets |= hdf5.datasets(file, _is_complex)
+        datasets |= {k: v for k, v in hdf5.datasets(file, "V").items() if v.dtype.names == ("real", "imag")}
         # MATLAB counts axes the other way round than HDF5.
         key = choose(path, ask.key, {name: dataset.shape[::-1] for name, dataset in datasets.items()})
         array = datasets[key][()].T
@@ -40,43 +39,25 @@ def _read_new(path: Path, ask: Ask) -> Loaded:
     return plain(np.asarray(array, order="F"), "mat", path, ask, key=key)
 
 
-def write(path: Path, array: np.ndarray, like: Loaded | None, key: str | None) -> list[str]:
+def write(path: Path, array: np.ndarray, like: Loaded, key: str | None) -> None:
     """Write a ``.mat`` file: v7.3 where the source was, else v5; other variables of the source go with it."""
-    array = own_type(array, like, path)
-    source = like.path if like is not None and like.kind == "mat" else None
-    name = key or own_key(like, "mat") or "data"
+    source, name = source_of(like, "mat"), key or "data"
     if source is not None and _is_hdf5(source):
-        hdf5.replace(path, source, name, _as_stored(array))
-        return []
-    others = _others(source, name) if source is not None else {}
-    scipy.io.savemat(path, {**others, name: array}, appendmat=False, do_compression=True)
-    return []
-
-
-def _others(source: Path, key: str) -> dict[str, Any]:
-    found = scipy.io.loadmat(source, mat_dtype=False)
-    opaque = (scipy.io.matlab.MatlabOpaque, scipy.io.matlab.MatlabFunction)  # SciPy reads but cannot write these
-    return {
-        name: value
-        for name, value in found.items()
-        if not name.startswith("__") and name != key and not isinstance(value, opaque)
-    }
+        return hdf5.replace(path, source, name, _as_stored(array))
+    # SciPy reads but cannot write these; __header__ and the like are its own.
+    opaque = (scipy.io.matlab.MatlabOpaque, scipy.io.matlab.MatlabFunction)
+    found = {} if source is None else scipy.io.loadmat(source, mat_dtype=False)
+    kept = {k: v for k, v in found.items() if not k.startswith("__") and k != name and not isinstance(v, opaque)}
+    scipy.io.savemat(path, {**kept, name: array}, appendmat=False, do_compression=True)
 
 
 def _as_stored(array: np.ndarray) -> np.ndarray:
     if array.dtype.kind == "c":
         part = np.real(array).dtype
-        stored = np.empty(array.shape, [("real", part), ("imag", part)])
-        stored["real"], stored["imag"] = np.real(array), np.imag(array)
-        array = stored
+        array = array.view([("real", part), ("imag", part)])
     return array.T
 
 
-def _is_complex(dtype: np.dtype) -> bool:
-    return dtype.names == ("real", "imag")
-
-
 def _is_hdf5(path: Path) -> bool:
-    with path.open("rb") as stream:
-        head = stream.read(520)
+    head = first_bytes(path, 520)
     return HDF5_MAGIC in (head[:8], head[512:])

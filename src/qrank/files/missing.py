@@ -73,20 +73,14 @@ def _fittings(holes: np.ndarray, mask: Loaded, loaded: Loaded):
     if loaded.colour_axis is not None and holes.shape == without_axis(shape, loaded.colour_axis):
         yield np.expand_dims(holes, loaded.colour_axis)
     height, width = loaded.picture_axes
-    if mask.kind in PICTURE_KINDS and holes.ndim == 3:
-        films = [holes]
-        if loaded.meta.get("frames") is not None:
-            films.append(holes[loaded.meta["frames"]])  # a mask for the whole video, of which a part was read
-    elif holes.ndim == 2:
-        films = [holes[None]]
-    else:
-        return
+    moving = mask.kind in PICTURE_KINDS and holes.ndim == 3
+    films = [holes] if moving else [holes[None]] if holes.ndim == 2 else []
+    if moving and loaded.meta.get("frames") is not None:
+        films.append(holes[loaded.meta["frames"]])  # a mask for the whole video, of which a part was read
     axis = loaded.frame_axis
-    for film in films:
-        film = _scaled(film, loaded)
-        if film.shape[1:] != (shape[height], shape[width]):
-            continue
-        if len(film) == 1 or (axis is not None and len(film) == shape[axis]):
+    for film in (_scaled(film, loaded) for film in films):
+        long_enough = len(film) == 1 or (axis is not None and len(film) == shape[axis])
+        if long_enough and film.shape[1:] == (shape[height], shape[width]):
             yield _placed(film, axis if len(film) > 1 else None, (height, width), len(shape))
 
 
@@ -96,21 +90,16 @@ def _scaled(film: np.ndarray, loaded: Loaded) -> np.ndarray:
     if full is None or film.shape[1:] != tuple(full):
         return film
     height, width = (loaded.data.shape[axis] for axis in loaded.picture_axes)
+    rows, columns = np.arange(height) * full[0] // height, np.arange(width) * full[1] // width
     if height > full[0] or width > full[1]:
-        rows, columns = np.arange(height) * full[0] // height, np.arange(width) * full[1] // width
         return film[:, rows][:, :, columns]
-    rows = np.maximum.reduceat(film, np.arange(height) * full[0] // height, axis=1)
-    return np.maximum.reduceat(rows, np.arange(width) * full[1] // width, axis=2)
+    return np.maximum.reduceat(np.maximum.reduceat(film, rows, axis=1), columns, axis=2)
 
 
 def _placed(film: np.ndarray, frame_axis: int | None, pair: tuple[int, int], ndim: int) -> np.ndarray:
     """Lay frame x height x width out along the axes of an array, of length 1 along all others."""
-    wide = film.reshape(film.shape + (1,) * (ndim - 2))
-    order = [pair[0], pair[1]]
-    if frame_axis is None:
-        wide = wide[0]
-        return np.moveaxis(wide, (0, 1), order)
-    return np.moveaxis(wide[..., 0] if wide.ndim > ndim else wide, (0, 1, 2), (frame_axis, *order))
+    film, axes = (film[0], pair) if frame_axis is None else (film, (frame_axis, *pair))
+    return np.expand_dims(film.transpose(np.argsort(axes)), [axis for axis in range(ndim) if axis not in axes])
 
 
 def _size(loaded: Loaded) -> str:

@@ -6,20 +6,22 @@ offset applied) and encoded again, so everything else comes back bit for bit.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from qrank.atomic import reserve
-from qrank.errors import FileError, InputError, need
-from qrank.files.loaded import Ask, Loaded, check_frames, find_slice_axes, numeric, restore
+from qrank.errors import FileError, need
+from qrank.files.loaded import Ask, Loaded, axis_of_frames, find_slice_axes, numeric, plain_axes
+from qrank.files.sniff import first_bytes
 from qrank.files.which_array import choose
 
 if TYPE_CHECKING:
     from xarray import DataArray
 
-CLASSIC = {b"CDF\x01": "NETCDF3_CLASSIC", b"CDF\x02": "NETCDF3_64BIT"}
+CLASSIC: dict[bytes, Any] = {b"CDF\x01": "NETCDF3_CLASSIC", b"CDF\x02": "NETCDF3_64BIT"}
 
 
 def read(path: Path, ask: Ask) -> Loaded:
@@ -34,12 +36,12 @@ def read(path: Path, ask: Ask) -> Loaded:
     }
     key = choose(path, ask.key, numbers)
     axes = tuple(map(str, stored[key].dims))
-    probe = Loaded(stored[key].values, axes, find_slice_axes(axes), "netcdf", path)
+    whole = Loaded(stored[key].values, axes, find_slice_axes(axes), "netcdf", path)
     if ask.frames is not None:
-        stored = _cut(stored, probe, ask.frames)
+        stored = stored.isel({axes[axis_of_frames(whole, ask.frames)]: ask.frames})
     decoded = xarray.decode_cf(stored[[key]], decode_times=False)[key]
     meta = {"key": key, "frames": ask.frames, **_labels(decoded)}
-    return Loaded(numeric(decoded.values, str(path)), axes, probe.slice_axes, "netcdf", path, meta)
+    return replace(whole, data=numeric(decoded.values, str(path)), meta=meta)
 
 
 def from_xarray(array: DataArray) -> Loaded:
@@ -69,41 +71,33 @@ def to_xarray(array: np.ndarray, like: Loaded) -> DataArray:
     return xarray.DataArray(array, dims=like.axes, coords=coords, attrs=attrs, name=like.meta.get("key"))
 
 
-def write(path: Path, array: np.ndarray, like: Loaded | None, key: str | None) -> list[str]:
+def write(path: Path, array: np.ndarray, like: Loaded, key: str | None) -> None:
     """Write a variable into a copy of the file it came from, or into a new file."""
     xarray = need("xarray", "files", "writing netCDF")
-    name = key or (None if like is None else like.meta.get("key")) or "data"
-    how: dict[str, Any] = {"engine": "h5netcdf"}
-    if like is None or (like.kind != "netcdf"):
-        data = array if like is None else restore(array, like.native, path.name)
-        dims = [f"axis{axis}" for axis in range(array.ndim)] if like is None else like.axes
-        dataset = xarray.Dataset({name.replace("/", "_"): (dims, data)})
+    name = key or like.meta.get("key") or "data"
+    classic = None
+    if like.kind != "netcdf":
+        dataset = xarray.Dataset({name.replace("/", "_"): (like.axes or plain_axes(array.ndim), array)})
     elif like.path is None:
-        dataset = to_xarray(restore(array, like.native, path.name), like).to_dataset(name=name)
+        dataset = to_xarray(array, like).to_dataset(name=name)
     else:
-        dataset, old = _open(like.path), like.meta["key"]
-        if like.meta["frames"] is not None:
-            dataset = _cut(dataset, like, like.meta["frames"])
-        encoded = _encode(restore(array, like.native, path.name), dataset[old].variable, path.name)
-        dataset = dataset.assign({name: encoded})
-        with like.path.open("rb") as stream:
-            classic = CLASSIC.get(stream.read(4))
-        if classic:
-            how = {"engine": "scipy", "format": classic}
-    if how["engine"] == "h5netcdf":
+        dataset, frames = _open(like.path), like.meta["frames"]
+        if frames is not None and like.frame_axis is not None:
+            dataset = dataset.isel({like.axes[like.frame_axis]: frames})
+        dataset = dataset.assign({name: _encode(array, dataset[like.meta["key"]].variable, path.name)})
+        classic = CLASSIC.get(first_bytes(like.path, 4))
+    if classic is None:
         need("h5netcdf", "files", "writing netCDF")
     for variable in dataset.variables.values():
         # xarray would otherwise mark every float variable with a fill value it never had.
         if "_FillValue" not in variable.attrs and "_FillValue" not in variable.encoding:
             variable.encoding["_FillValue"] = None
     reserve(path, dataset.nbytes)
-    dataset.to_netcdf(path, **how)
-    return []
+    dataset.to_netcdf(path, engine="scipy" if classic else "h5netcdf", format=classic)
 
 
 def _open(path: Path) -> Any:
-    with path.open("rb") as stream:
-        engine = "scipy" if stream.read(3) == b"CDF" else "h5netcdf"
+    engine = "scipy" if first_bytes(path, 3) == b"CDF" else "h5netcdf"
     if engine == "h5netcdf":
         need("h5netcdf", "files", "reading netCDF")
         # h5netcdf complains on stderr, past every handler, about a file that HDF5 cannot open.
@@ -111,15 +105,6 @@ def _open(path: Path) -> Any:
             dict(file.attrs)
     with need("xarray", "files", "reading netCDF").open_dataset(path, engine=engine, decode_cf=False) as dataset:
         return dataset.load()
-
-
-def _cut(dataset: Any, like: Loaded, frames: slice) -> Any:
-    if like.frame_axis is None:
-        raise InputError(f"frames cannot be chosen in {like.name}: which of its axes {like.axes} counts frames?")
-    dim = like.axes[like.frame_axis]
-    count = dataset.sizes[dim]
-    check_frames(range(count)[frames], count, frames, like.name)
-    return dataset.isel({dim: frames})
 
 
 def _labels(array: Any) -> dict[str, Any]:

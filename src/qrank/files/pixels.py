@@ -6,11 +6,11 @@ import dataclasses
 
 import numpy as np
 
+from qrank.data import GREY
 from qrank.errors import FileError, InputError, need
-from qrank.files.loaded import Loaded, restore, without_axis
+from qrank.files.loaded import MEMORY, Loaded, find_slice_axes, restore, without_axis
 from qrank.files.options import Size, parse_size
 
-GREY = (0.299, 0.587, 0.114)
 PICTURE_KINDS = ("video", "image", "images", "tiff")
 
 
@@ -34,9 +34,7 @@ def grey(loaded: Loaded) -> Loaded:
             return loaded
         raise InputError(f"{loaded.name} has no colours to mix: grey is for pictures and videos")
     axes = without_axis(loaded.axes, axis)
-    data = to_grey(loaded.data, axis)
-    pair = axes.index("height"), axes.index("width")
-    return dataclasses.replace(loaded, data=data, axes=axes, slice_axes=pair)
+    return dataclasses.replace(loaded, data=to_grey(loaded.data, axis), axes=axes, slice_axes=find_slice_axes(axes))
 
 
 def resize(loaded: Loaded, size: str | float | Size) -> Loaded:
@@ -89,21 +87,18 @@ def join_alpha(pixels: np.ndarray, alpha: np.ndarray | None) -> np.ndarray:
     return np.concatenate([colours, alpha[..., None]], axis=-1)
 
 
-def as_frames(
-    array: np.ndarray, like: Loaded | None, name: str, still: bool = False
-) -> tuple[np.ndarray, np.ndarray | None]:
+def as_frames(array: np.ndarray, like: Loaded, name: str, still: bool = False) -> tuple[np.ndarray, np.ndarray | None]:
     """Lay an array out as frame x height x width (x 3), and its transparency as frame x height x width.
 
-    ``like`` tells which axis is which. Without it a ``still`` is height x width (x 3) and a film
+    ``like`` tells which axis is which. Where it does not, a ``still`` is height x width (x 3) and a film
     frame x height x width (x 3).
 
-    >>> as_frames(np.zeros((4, 6, 3)), None, "a.png", still=True)[0].shape
+    >>> array = np.zeros((4, 6, 3))
+    >>> as_frames(array, Loaded(array, (), (0, 1), "memory"), "a.png", still=True)[0].shape
     (1, 4, 6, 3)
     """
-    if like is None or like.data.ndim != array.ndim:
-        pair = (0, 1) if still else (1, 2)
-        colour = None
-    else:
+    pair, colour = ((0, 1) if still else (1, 2)), None
+    if like.kind != MEMORY and like.data.ndim == array.ndim:
         pair, colour = like.picture_axes, like.colour_axis
     rest = [axis for axis in range(array.ndim) if axis not in (*pair, colour)]
     if colour is None and len(rest) == (1 if still else 2) and array.shape[rest[-1]] == 3:
@@ -114,14 +109,12 @@ def as_frames(
     if still and rest and array.shape[rest[0]] != 1:
         count = array.shape[rest[0]]
         raise FileError(f"{name} holds one picture and there are {count}: write a folder, a video or .tif")
-    order = [*rest, *pair] + ([] if colour is None else [colour])
-    frames = array.transpose(order)
+    frames = array.transpose([*rest, *pair] + ([] if colour is None else [colour]))
     frames = np.ascontiguousarray(frames if rest else frames[None])
-    alpha = like.meta.get("alpha") if like is not None else None
-    if alpha is not None:
-        alpha = alpha if alpha.size == np.prod(frames.shape[:3]) else None
-        alpha = None if alpha is None else alpha.reshape(frames.shape[:3])
-    return frames, alpha
+    alpha = like.meta.get("alpha")
+    if alpha is None or alpha.size != np.prod(frames.shape[:3]):
+        return frames, None
+    return frames, alpha.reshape(frames.shape[:3])
 
 
 def to_pixels(array: np.ndarray, native: np.dtype, name: str) -> np.ndarray:

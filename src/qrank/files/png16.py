@@ -9,6 +9,7 @@ import numpy as np
 
 from qrank.errors import need
 from qrank.files.pixels import split_alpha
+from qrank.files.sniff import first_bytes
 
 GREY_TYPES = (0, 4)  # colour types of the PNG header: grey, and grey with transparency
 ENCODED = {3: ("rgb48le", "rgb48be"), 4: ("rgba64le", "rgba64be")}
@@ -16,18 +17,16 @@ ENCODED = {3: ("rgb48le", "rgb48be"), 4: ("rgba64le", "rgba64be")}
 
 def is_png16(path: Path) -> bool:
     """Tell whether a PNG has 16 bits a channel, and more channels than Pillow reads with 16 bits."""
-    with path.open("rb") as stream:
-        head = stream.read(26)
+    head = first_bytes(path, 26)
     return head[:4] == b"\x89PNG" and len(head) == 26 and head[24] == 16 and head[25] != 0
 
 
 def read_png16(path: Path) -> tuple[np.ndarray, np.ndarray | None]:
     """Return pixels height x width (x 3) and transparency, uint16."""
     av = need("av", "files", "reading 16-bit colour pictures")
-    grey = path.read_bytes()[25] in GREY_TYPES
+    grey = first_bytes(path, 26)[25] in GREY_TYPES
     with av.open(str(path)) as film:
-        frame = next(film.decode(video=0))
-        pixels, alpha = split_alpha(frame.to_ndarray(format="rgba64le"))
+        pixels, alpha = split_alpha(next(film.decode(video=0)).to_ndarray(format="rgba64le"))
     return (np.ascontiguousarray(pixels[..., 0]) if grey else pixels), alpha
 
 

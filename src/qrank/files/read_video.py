@@ -40,7 +40,7 @@ def read(path: Path, ask: Ask) -> Loaded:
             raise FileError(f"{path} has no video in it")
         stream = film.streams.video[0]
         stream.thread_type = "AUTO"
-        pixels, times = _decode(film, stream, ask.frames, path)
+        pixels, times = zip(*_decode(film, stream, ask.frames, path), strict=True)
         rate = Fraction(stream.average_rate or stream.guessed_rate or 25)
         meta: dict[str, Any] = {
             "codec": stream.codec_context.name,
@@ -52,33 +52,30 @@ def read(path: Path, ask: Ask) -> Loaded:
     if data.ndim == 4 and data.shape[-1] == 4:
         data, alpha = split_alpha(data)
         meta |= {} if alpha is None else {"alpha": alpha}
-    if data.ndim == 4 and all(_is_grey(frame) for frame in data):
+    if data.ndim == 4 and all((frame == frame[..., :1]).all() for frame in data):
         data = np.ascontiguousarray(data[..., 0])
     axes = ("frame", "height", "width", "colour")[: data.ndim]
     return Loaded(data, axes, (1, 2), "video", path, meta)
 
 
-def _decode(film: Any, stream: Any, frames: slice | None, path: Path) -> tuple[list[np.ndarray], list[float]]:
+def _decode(film: Any, stream: Any, frames: slice | None, path: Path) -> list[tuple[np.ndarray, float]]:
     """Return pixels and seconds of the asked frames; others are not kept in memory where that can be told."""
     cut = frames or slice(None)
     forward = all(part is None or part >= 0 for part in (cut.start, cut.stop, cut.step))
     start, step = (cut.start or 0, cut.step or 1) if forward else (0, 1)
-    pixels: list[np.ndarray] = []
-    times: list[float] = []
+    taken: list[tuple[np.ndarray, float]] = []
     count = 0
     for frame in film.decode(stream):
         if forward and cut.stop is not None and count >= cut.stop:
             break
         if count >= start and (count - start) % step == 0:
-            pixels.append(_pixels(frame))
-            times.append(frame.time if frame.time is not None else float("nan"))
+            taken.append((_pixels(frame), float("nan") if frame.time is None else frame.time))
         count += 1
-    if not forward:
-        pixels, times = pixels[cut], times[cut]
-    check_frames(pixels, count, frames, str(path))
-    if len({picture.shape for picture in pixels}) > 1:
+    taken = taken if forward else taken[cut]
+    check_frames(taken, count, frames, str(path))
+    if len({picture.shape for picture, _ in taken}) > 1:
         raise FileError(f"{path} changes its size on the way; only videos of one size are read")
-    return pixels, times
+    return taken
 
 
 def _pixels(frame: Any) -> np.ndarray:
@@ -90,11 +87,7 @@ def _pixels(frame: Any) -> np.ndarray:
     return np.rot90(picture, frame.rotation // 90) if frame.rotation % 360 else picture
 
 
-def _is_grey(frame: np.ndarray) -> bool:
-    return np.array_equal(frame[..., 0], frame[..., 1]) and np.array_equal(frame[..., 0], frame[..., 2])
-
-
-def _timing(times: list[float], rate: Fraction, frames: slice | None) -> dict[str, Any]:
+def _timing(times: tuple[float, ...], rate: Fraction, frames: slice | None) -> dict[str, Any]:
     """Return the rate, the seconds of each frame where it is uneven, and which seconds of sound belong."""
     step = 1 if frames is None or frames.step is None else frames.step
     rate = rate / abs(step)

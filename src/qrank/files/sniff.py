@@ -35,28 +35,23 @@ READABLE = {
     "netcdf": "a netCDF file",
 }
 
-# First bytes -> kind.
+# First bytes.
 MAGIC = {
-    b"\x93NUMPY": "npy",
-    b"PK\x03\x04": "npz",
-    b"PK\x05\x06": "npz",
-    b"MATLAB 5.0": "mat",
-    b"MATLAB 7.3": "mat",
-    b"CDF\x01": "netcdf",
-    b"CDF\x02": "netcdf",
-    b"CDF\x05": "netcdf",
-    b"II*\0": "tiff",
-    b"MM\0*": "tiff",
-    b"II+\0": "tiff",
-    b"MM\0+": "tiff",
-    b"\x89PNG": "image",
-    b"\xff\xd8\xff": "image",
-    b"BM": "image",
-    b"GIF8": "video",
-    b"\x1aE\xdf\xa3": "video",
-    b"\0\0\0\x0cjP  ": "image",
+    "video": (b"GIF8", b"\x1aE\xdf\xa3"),
+    "image": (b"\x89PNG", b"\xff\xd8\xff", b"BM", b"\0\0\0\x0cjP  "),
+    "tiff": (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"),
+    "npy": (b"\x93NUMPY",),
+    "npz": (b"PK\x03\x04", b"PK\x05\x06"),
+    "mat": (b"MATLAB 5.0", b"MATLAB 7.3"),
+    "netcdf": (b"CDF\x01", b"CDF\x02", b"CDF\x05"),
 }
 HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
+
+
+def first_bytes(path: Path, count: int) -> bytes:
+    """Return the beginning of a file."""
+    with path.open("rb") as stream:
+        return stream.read(count)
 
 
 def split_key(path: str | os.PathLike[str], key: str | None = None) -> tuple[Path, str | None]:
@@ -98,9 +93,7 @@ def kind_of(path: Path) -> str:
         raise FileError(f"there is no file {path}")
     if path.is_dir():
         return "zarr" if is_store(path) or path.suffix.lower() == ".zarr" else "images"
-    with path.open("rb") as stream:
-        head = stream.read(16)
-    return _kind_of_head(head, path) or kind_of_suffix(path)
+    return _kind_of_head(first_bytes(path, 16), path) or kind_of_suffix(path)
 
 
 def _kind_of_head(head: bytes, path: Path) -> str | None:
@@ -114,7 +107,7 @@ def _kind_of_head(head: bytes, path: Path) -> str | None:
         return "image" if head[8:12] in (b"avif", b"heic") else "video"
     if head[:1] == b"\x80" and head[1:2] in b"\x02\x03\x04\x05" and len(head) > 2:
         raise FileError(pickled(path))
-    return next((kind for magic, kind in MAGIC.items() if head.startswith(magic)), None)
+    return next((kind for kind, magics in MAGIC.items() if head.startswith(magics)), None)
 
 
 def kind_of_suffix(path: Path) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from qrank.errors import need
-from qrank.files.loaded import Ask, Loaded, numeric, restore, take_frames, without_axis
+from qrank.files.loaded import MEMORY, Ask, Loaded, numeric, restore, take_frames, without_axis
 from qrank.files.pixels import as_frames, join_alpha, split_alpha
 from qrank.files.which_array import choose
 
@@ -17,13 +18,14 @@ LETTERS = {"Y": "height", "X": "width", "S": "colour", "C": "channel", "Z": "dep
 LETTER_OF = {name: letter for letter, name in LETTERS.items()}
 RESOLUTION = ("XResolution", "YResolution", "ResolutionUnit")
 ALPHAS = (1, 2)  # extra samples that are transparency: multiplied into the colours, or not
+# ImageJ's notes on what follows from the array; written twice they could contradict it.
+COUNTED = ("ImageJ", "images", "channels", "slices", "frames", "hyperstack", "axes")
 IMAGEJ_TYPES = ("uint8", "uint16", "float32")
 
 
 def read(path: Path, ask: Ask) -> Loaded:
     """Read a TIFF file; of several series the one whose number is ``ask.key``."""
-    tifffile = need("tifffile", "files", "reading TIFF")
-    with tifffile.TiffFile(path) as file:
+    with need("tifffile", "files", "reading TIFF").TiffFile(path) as file:
         shapes = {str(number): series.shape for number, series in enumerate(file.series)}
         series = file.series[int(choose(path, ask.key, shapes, all_count=True))]
         page = series.keyframe
@@ -37,10 +39,11 @@ def read(path: Path, ask: Ask) -> Loaded:
         see_through = next((int(extra) for extra in page.extrasamples if extra in ALPHAS), None)
         colours = page.colormap if page.photometric.name == "PALETTE" else None
     if colours is not None:
-        data, letters = _look_up(colours, data), letters + "S"
-    if "S" in letters and not letters.endswith("S"):
-        place = letters.index("S")
-        data, letters = np.moveaxis(data, place, -1), letters.replace("S", "") + "S"
+        # Colour tables are 16-bit; those made from 8 bits come back as 8 bits.
+        step = 257 if (np.asarray(colours) % 257 == 0).all() else 256
+        data, letters = (np.asarray(colours).T // step).astype(np.uint8)[data], letters + "S"
+    if "S" in letters:
+        data, letters = np.moveaxis(data, letters.index("S"), -1), letters.replace("S", "") + "S"
     if "S" in letters and see_through and data.shape[-1] in (2, 4):
         data, alpha = split_alpha(data)
         letters = letters if data.ndim == len(letters) else letters[:-1]
@@ -60,18 +63,10 @@ def _pixels(series: Any, path: Path) -> np.ndarray:
         if "imagecodecs" not in str(error):
             raise
     # LZW and JPEG inside TIFF need another package for tifffile; Pillow has them built in.
-    pillow = need("PIL.Image", "files", "reading compressed TIFF")
     sequence = need("PIL.ImageSequence", "files", "reading compressed TIFF")
-    with pillow.open(path) as image:
+    with need("PIL.Image", "files", "reading compressed TIFF").open(path) as image:
         pages = np.stack([np.asarray(page) for page in sequence.Iterator(image)])
     return pages.astype(series.dtype, casting="safe").reshape(series.shape)
-
-
-def _look_up(colours: np.ndarray, data: np.ndarray) -> np.ndarray:
-    table = np.asarray(colours).T
-    # Colour tables are 16-bit; those made from 8 bits come back as 8 bits.
-    table = (table // 257).astype(np.uint8) if (table % 257 == 0).all() else (table // 256).astype(np.uint8)
-    return table[data]
 
 
 def _names(letters: str) -> tuple[str, ...]:
@@ -82,33 +77,25 @@ def _names(letters: str) -> tuple[str, ...]:
     return tuple(names)
 
 
-def write(path: Path, array: np.ndarray, like: Loaded | None) -> list[str]:
+def write(path: Path, array: np.ndarray, like: Loaded) -> list[str]:
     """Write pages: as they were read, or one a frame of any other picture, video or array."""
-    native = array.dtype if like is None else like.native
-    if like is not None and like.kind == "tiff" and like.data.ndim == array.ndim:
+    if like.kind == "tiff" and like.data.ndim == array.ndim:
         alpha = like.meta.get("alpha")
         alpha = alpha if alpha is None or alpha.shape == without_axis(array.shape, like.colour_axis) else None
         letters = "".join(LETTER_OF.get(name, "Q") for name in like.axes)
-        return _save(path, array, alpha, letters, like.meta, native)
-    single = like is None or like.kind == "image"
-    still = single and array.ndim - (array.shape[-1] == 3) == 2
+        return save(path, array, alpha, letters, like.meta, like.native)
+    still = like.kind in (MEMORY, "image") and array.ndim - (array.shape[-1] == 3) == 2
     frames, alpha = as_frames(array, like, path.name, still)
     letters = "TYXS"[: frames.ndim]
     if len(frames) == 1:
         frames, alpha, letters = frames[0], None if alpha is None else alpha[0], letters[1:]
-    return _save(path, frames, alpha, letters, {}, native)
+    return save(path, frames, alpha, letters, {}, like.native)
 
 
-def write_page(
-    path: Path, pixels: np.ndarray, alpha: np.ndarray | None, meta: dict[str, Any], native: np.dtype
+def save(
+    path: Path, array: np.ndarray, alpha: np.ndarray | None, letters: str, meta: Mapping[str, Any], native: np.dtype
 ) -> list[str]:
-    """Write one picture height x width (x 3)."""
-    return _save(path, pixels, alpha, "YXS"[: pixels.ndim], meta, native)
-
-
-def _save(
-    path: Path, array: np.ndarray, alpha: np.ndarray | None, letters: str, meta: Any, native: np.dtype
-) -> list[str]:
+    """Write an array whose axes have these letters, its transparency and what else is known of it."""
     tifffile = need("tifffile", "files", "writing TIFF")
     coloured = letters.endswith("S")
     pixels = join_alpha(restore(array, native, path.name), alpha)
@@ -116,17 +103,12 @@ def _save(
     options: dict[str, Any] = dict(meta.get("resolution", {}))
     if meta.get("compressed"):
         options["compression"] = "zlib"
+    notes = {name: value for name, value in meta.get("imagej", {}).items() if name not in COUNTED}
     # ImageJ knows few types, and transparency not at all.
     if "imagej" in meta and pixels.dtype.name in IMAGEJ_TYPES and alpha is None and set(letters) <= set("TZCYXS"):
-        options |= {"imagej": True, "metadata": {**_imagej_notes(meta["imagej"]), "axes": letters}}
+        options |= {"imagej": True, "metadata": {**notes, "axes": letters}}
     else:
         options["metadata"] = {"axes": letters}
         options["extrasamples"] = None if alpha is None else [meta.get("extra", ALPHAS[-1])]
     tifffile.imwrite(path, pixels, photometric="rgb" if coloured else "minisblack", **options)
     return []
-
-
-def _imagej_notes(notes: dict[str, Any]) -> dict[str, Any]:
-    # Counts follow from the array; written twice they could contradict it.
-    counted = ("ImageJ", "images", "channels", "slices", "frames", "hyperstack", "axes")
-    return {name: value for name, value in notes.items() if name not in counted}

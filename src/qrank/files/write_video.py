@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -20,33 +20,18 @@ EXACT = (".mkv", ".avi")
 NEAR = (".mp4", ".mov", ".m4v")
 GIF = ".gif"
 USUAL_RATE = Fraction(25)
-# FFV1's own names for the pixels of FORMATS.
-FFV1 = {
-    "gray": "gray",
-    "gray16le": "gray16le",
-    "rgb24": "bgr0",
-    "rgb48le": "gbrp16le",
-    "rgba": "bgra",
-    "rgba64le": "gbrap16le",
-}
+# FFV1's own names for the coloured pixels of FORMATS.
+FFV1 = {"rgb24": "bgr0", "rgb48le": "gbrp16le", "rgba": "bgra", "rgba64le": "gbrap16le"}
 ITU601 = 6  # the matrix that the conversion to YUV uses; untagged, players guess another for large pictures
 
 
-class Plan(NamedTuple):
-    """Encoder, its pixel format and its options."""
-
-    codec: str
-    stored: str
-    options: dict[str, str]
-
-
-def write(path: Path, array: np.ndarray, like: Loaded | None, rate: float | Fraction | None) -> list[str]:
+def write(path: Path, array: np.ndarray, like: Loaded, rate: float | Fraction | None) -> list[str]:
     """Write a video; return what its format could not keep."""
     suffix = path.suffix.lower()
     if suffix not in (*EXACT, *NEAR, GIF):
         raise FileError(f"{path.name} cannot be written: videos are written as {', '.join((*EXACT, *NEAR, GIF))}")
     frames, alpha = as_frames(array, like, path.name)
-    frames = to_pixels(frames, array.dtype if like is None else like.native, path.name)
+    frames = to_pixels(frames, like.native, path.name)
     notes = []
     if alpha is not None and suffix not in EXACT:
         alpha = None
@@ -61,71 +46,62 @@ def write(path: Path, array: np.ndarray, like: Loaded | None, rate: float | Frac
     frames = join_alpha(frames, alpha)
     if suffix in NEAR:
         notes.append(f"{suffix} keeps pixels nearly, not exactly; use .mkv to keep them exactly")
-    if like is not None and rate is not None:  # another speed than the sound's
+    if rate is not None:  # another speed than the sound's
         like = dataclasses.replace(like, meta={**like.meta, "rate": rate, "times": None, "span": None})
-    clock = _clock(len(frames), like, rate, suffix)
-    return notes + _encode(path, frames, clock, like)
+    return notes + _encode(path, frames, like)
 
 
-class Clock(NamedTuple):
-    """Frames a second, and when each frame is shown: at ``ticks[i] * base`` seconds."""
-
-    rate: Fraction
-    base: Fraction
-    ticks: list[int]
-
-
-def _clock(count: int, like: Loaded | None, rate: float | Fraction | None, suffix: str) -> Clock:
-    meta = {} if like is None else like.meta
-    steady = Fraction(rate or meta.get("rate") or USUAL_RATE).limit_denominator(1001)
-    times = None if suffix == ".avi" else meta.get("times")
-    if times is None or len(times) != count:
-        times = None
-    base = Fraction(1, 100) if suffix == GIF else Fraction(1, 90000) if times else 1 / steady
-    seconds = times or [number / steady for number in range(count)]
-    return Clock(steady, base, [round(second / base) for second in seconds])
+def _clock(count: int, meta: Mapping[str, Any], suffix: str) -> tuple[Fraction, Fraction, list[int]]:
+    """Return frames a second, and a base and ticks: frame i is shown at ``ticks[i] * base`` seconds."""
+    rate = Fraction(meta.get("rate") or USUAL_RATE).limit_denominator(1001)
+    times = () if suffix == ".avi" else meta.get("times") or ()
+    uneven = len(times) == count
+    base = Fraction(1, 100) if suffix == GIF else Fraction(1, 90000) if uneven else 1 / rate
+    seconds = times if uneven else [number / rate for number in range(count)]
+    return rate, base, [round(second / base) for second in seconds]
 
 
-def _plan(suffix: str, frames: np.ndarray, given: str) -> Plan:
+def _plan(suffix: str, frames: np.ndarray, given: str) -> tuple[str, str, dict[str, str]]:
+    """Return the encoder, its pixel format and its options."""
     if suffix == GIF:
-        return Plan("gif", "gray" if given == "gray" else "pal8", {})
+        return "gif", "gray" if given == "gray" else "pal8", {}
     if suffix in EXACT:
-        return Plan("ffv1", FFV1[given], {"level": "3"})
+        return "ffv1", FFV1.get(given, given), {"level": "3"}
     # Half-size colour planes cannot divide an odd side.
     planes = "yuv444p" if frames.shape[1] % 2 or frames.shape[2] % 2 else "yuv420p"
-    return Plan("libx264", planes + ("10le" if frames.dtype == np.uint16 else ""), {"crf": "12"})
+    return "libx264", planes + ("10le" if frames.dtype == np.uint16 else ""), {"crf": "12"}
 
 
-def _encode(path: Path, frames: np.ndarray, clock: Clock, like: Loaded | None) -> list[str]:
+def _encode(path: Path, frames: np.ndarray, like: Loaded) -> list[str]:
     av = need("av", "files", "writing video")
     given = FORMATS[frames.shape[3:] == (4,), frames.ndim == 4, frames.dtype == np.uint16]
     suffix = path.suffix.lower()
-    plan = _plan(suffix, frames, given)
+    encoder, stored, options = _plan(suffix, frames, given)
+    rate, base, ticks = _clock(len(frames), like.meta, suffix)
     with ExitStack() as stack:
         film = stack.enter_context(av.open(str(path), "w"))
-        stream = film.add_stream(plan.codec, rate=clock.rate, options=plan.options)
-        stream.height, stream.width, stream.pix_fmt = *frames.shape[1:3], plan.stored
+        stream = film.add_stream(encoder, rate=rate, options=options)
+        stream.height, stream.width, stream.pix_fmt = *frames.shape[1:3], stored
         codec = stream.codec_context
-        codec.time_base = clock.base
-        if like is not None and like.meta.get("aspect"):
+        codec.time_base = base
+        if like.meta.get("aspect"):
             codec.sample_aspect_ratio = like.meta["aspect"]
         if suffix in NEAR:
             codec.colorspace = codec.color_primaries = codec.color_trc = ITU601
             codec.color_range = 1
         sound, notes = _sound(film, like, suffix, stack)
         waiting = next(sound, None)
-        for number, picture in enumerate(frames):
-            frame = _frame(picture, given, plan.stored)
-            frame.pts, frame.time_base = clock.ticks[number], clock.base
+        for picture, tick in zip(frames, ticks, strict=True):
+            frame = _frame(picture, given, stored)
+            frame.pts, frame.time_base = tick, base
             film.mux(stream.encode(frame))
             # Sound goes between the pictures it is heard with, so that players need not search for it.
-            while waiting is not None and waiting.pts * waiting.time_base <= clock.ticks[number] * clock.base:
+            while waiting is not None and waiting.pts * waiting.time_base <= tick * base:
                 film.mux(waiting)
                 waiting = next(sound, None)
         film.mux(stream.encode(None))
-        while waiting is not None:
-            film.mux(waiting)
-            waiting = next(sound, None)
+        if waiting is not None:
+            film.mux([waiting, *sound])
     return notes
 
 
@@ -159,9 +135,9 @@ def _codes(picture: np.ndarray) -> np.ndarray:
     return red << 16 | green << 8 | blue
 
 
-def _sound(film: Any, like: Loaded | None, suffix: str, stack: ExitStack) -> tuple[Iterator[Any], list[str]]:
+def _sound(film: Any, like: Loaded, suffix: str, stack: ExitStack) -> tuple[Iterator[Any], list[str]]:
     """Return the packets of sound to copy, and a note on each stream that cannot be."""
-    if like is None or like.path is None or not like.meta.get("sound"):
+    if like.path is None or not like.meta.get("sound"):
         return iter(()), []
     span = like.meta.get("span")
     if span is None:
@@ -175,15 +151,14 @@ def _sound(film: Any, like: Loaded | None, suffix: str, stack: ExitStack) -> tup
             notes.append(f"the sound ({name}) was left out: {suffix} cannot hold it")
         else:
             pairs[audio] = film.add_stream_from_template(audio)
-    return (_packets(source, pairs, span) if pairs else iter(())), notes
+    return _packets(source, pairs, span), notes
 
 
 def _packets(source: Any, pairs: dict[Any, Any], span: tuple[float, float]) -> Iterator[Any]:
-    for packet in source.demux(list(pairs)):
+    for packet in source.demux(list(pairs)) if pairs else ():
         if packet.pts is None:
             continue
-        second = float(packet.pts * packet.time_base)
-        if span[1] < np.inf and not span[0] <= second < span[1]:
+        if span[1] < np.inf and not span[0] <= float(packet.pts * packet.time_base) < span[1]:
             continue
         shift = round(span[0] / packet.time_base)
         packet.pts -= shift

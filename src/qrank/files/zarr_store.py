@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from qrank.errors import FileError, need
-from qrank.files.arrays import own_type, plain
+from qrank.files.arrays import plain
 from qrank.files.guard import pickled
-from qrank.files.loaded import Ask, Loaded
+from qrank.files.loaded import Ask, Loaded, source_of
 from qrank.files.which_array import choose
 
 ROOT = "/"  # the name of an array that is the whole store
@@ -45,23 +45,19 @@ def _arrays(node: Any) -> dict[str, Any]:
     return {name: item for name, item in node.members(max_depth=None) if isinstance(item, zarr.Array)}
 
 
-def write(path: Path, array: np.ndarray, like: Loaded | None, key: str | None) -> list[str]:
+def write(path: Path, array: np.ndarray, like: Loaded, key: str | None) -> None:
     """Write an array into a copy of the store it came from, or into a new store."""
     zarr = need("zarr", "files", "writing zarr")
-    array = own_type(array, like, path)
-    source = like.path if like is not None and like.kind == "zarr" else None
-    if like is not None and source is not None:
+    source = source_of(like, "zarr")
+    if source is not None:
         shutil.copytree(source, path)
         arrays = _arrays(zarr.open(store=str(path), mode="r+"))
-        key = key or like.meta["key"]
         if key in arrays:
-            if arrays[key].shape != array.shape:
-                arrays[key].resize(array.shape)
+            arrays[key].resize(array.shape)
             arrays[key][...] = array
-            return []
+            return
     name = None if key in (None, ROOT) else key
     if name is not None and source is None:
         zarr.open_group(str(path), mode="w")
-    dims = None if like is None else list(like.axes)
+    dims = list(like.axes) or None
     zarr.create_array(store=str(path), name=name, data=np.ascontiguousarray(array), dimension_names=dims)
-    return []

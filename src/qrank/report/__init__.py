@@ -72,7 +72,8 @@ def write_report(
     quality = None if truth is None else facts.Quality.of(x, result.observed, truth, view)
     packed = None if view.picture else fibres.pack(scene)
     frames = pictures.frames(scene, room=pictures.BUDGET - fibres.weight(packed))
-    html = render(
+    write(
+        path,
         "report.html",
         title=title or f"Completed by {result.method.name}",
         result=result,
@@ -86,7 +87,6 @@ def write_report(
         tables=facts.tables(result, x, view, quality, meta),
         command=command,
     )
-    write(path, html)
 
 
 def write_comparison(table: Any, path: str | os.PathLike[str], *, title: str = "Methods compared") -> None:
@@ -96,7 +96,7 @@ def write_comparison(table: Any, path: str | os.PathLike[str], *, title: str = "
     status. ``table.pictures`` (method -> one completed slice), ``table.truth_picture`` and ``table.holed_picture`` (NaN
     where missing) may be there: values from 0 to 1, height x width or height x width x 3.
     """
-    write(path, render("comparison.html", title=title, **comparison(table)))
+    write(path, "comparison.html", title=title, **comparison(table))
 
 
 def fragment(result: Completion) -> str | None:
@@ -152,9 +152,8 @@ def _structure(result: Completion, x: np.ndarray) -> list[charts.Chart]:
         return []
     spectrum = Spectrum.of(result, x)
     found = [charts.spectra(spectrum.values, spectrum.stride), charts.ranks(spectrum.ranks, spectrum.most)]
-    transform = result.transform
-    if transform is not None and 1 < transform.n3 <= LARGEST_Q:
-        found.append(charts.picture_of(transform))
+    if result.transform is not None and 1 < result.transform.n3 <= LARGEST_Q:
+        found.append(charts.picture_of(result.transform))
     return found
 
 

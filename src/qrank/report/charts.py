@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -52,14 +52,12 @@ class Chart(NamedTuple):
 def draw(name: str, paint: Callable[[Axes], Any], size: tuple[float, float] = (4.7, 3.0)) -> str:
     """Return as SVG what ``paint`` draws on axes; ``name`` sets its ids apart from those of other charts."""
     matplotlib = need("matplotlib", "report", "a report")
-    figures = need("matplotlib.figure", "report", "a report")
     with matplotlib.rc_context(STYLE):
-        figure = figures.Figure(figsize=size, layout="constrained")
+        figure = need("matplotlib.figure", "report", "a report").Figure(figsize=size, layout="constrained")
         paint(figure.add_subplot())
         stream = io.StringIO()
         figure.savefig(stream, format="svg", transparent=True, metadata=METADATA)
-    svg = stream.getvalue()
-    svg = svg[svg.index("<svg") :]
+    svg = "<svg" + stream.getvalue().partition("<svg")[2]
     for sentinel, style in STYLED.items():
         svg = svg.replace(sentinel, style)
     svg = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", svg)
@@ -94,11 +92,7 @@ def _log_scale(ax: Axes) -> None:
         ax.yaxis.set_minor_formatter(lambda y, _: "")
 
 
-def _integer_ticks(ax: Axes, which: Literal["x", "both"]) -> None:
-    ax.locator_params(which, integer=True)
-
-
-def _lines(ax: Axes, x: Any, curves: dict[str, Any], log: bool) -> None:
+def _lines(ax: Axes, x: Any, xlabel: str, curves: dict[str, Any], log: bool) -> None:
     for k, (label, y) in enumerate(curves.items()):
         y = np.asarray(y, dtype=float)
         y = np.where(np.isfinite(y), y, np.nan)
@@ -106,23 +100,19 @@ def _lines(ax: Axes, x: Any, curves: dict[str, Any], log: bool) -> None:
             y = np.where(y > NOTHING * np.nanmax(y, initial=0), y, np.nan)
         marker = "o" if len(y) < 8 else ""
         ax.plot(x, y, color=SERIES[k % len(SERIES)], ls=DASHES[k % len(DASHES)], marker=marker, ms=3, label=label)
-    values = np.concatenate([np.asarray(y, dtype=float) for y in curves.values()])
-    if log and np.any(values[np.isfinite(values)] > 0):
+    if log and any(np.isfinite(np.asarray(line.get_ydata())).any() for line in ax.lines):
         _log_scale(ax)
     if len(curves) > 1:
         ax.legend()
+    ax.set(xlabel=xlabel)
 
 
 def convergence(history: list[Record]) -> list[tuple[Chart, Chart]]:
     """Return the curves of a run, each against steps and against seconds."""
+    distances = "how far the answer is from the known entries, and how far it still moves"
     kinds: list[tuple[str, str, dict[str, list[Any]], bool]] = [
         ("Objective", "what the method minimises", {"objective": [r.objective for r in history]}, False),
-        (
-            "Residuals",
-            "how far the answer is from the known entries, and how far it still moves",
-            _residuals(history),
-            True,
-        ),
+        ("Residuals", distances, _residuals(history), True),
     ]
     if any(r.holdout is not None for r in history):
         held = {"held-out RMSE": [np.nan if r.holdout is None else r.holdout for r in history]}
@@ -131,10 +121,9 @@ def convergence(history: list[Record]) -> list[tuple[Chart, Chart]]:
 
     def chart(title: str, note: str, curves: dict[str, list[Any]], log: bool, clock: str) -> Chart:
         def paint(ax: Axes) -> None:
-            _lines(ax, clocks[clock], curves, log)
-            ax.set(xlabel=clock)
+            _lines(ax, clocks[clock], clock, curves, log)
             if clock == "step":
-                _integer_ticks(ax, "x")
+                ax.locator_params("x", integer=True)
 
         return Chart(title, note, draw(f"{title.split()[0].lower()}-{clock}", paint))
 
@@ -147,12 +136,8 @@ def _residuals(history: list[Record]) -> dict[str, list[Any]]:
 
 def small_convergence(history: list[Record]) -> str:
     """Return one small chart of the residuals, for a notebook."""
-
-    def paint(ax: Axes) -> None:
-        _lines(ax, [r.step for r in history], _residuals(history), True)
-        ax.set(xlabel="step")
-
-    return draw("small", paint, (3.4, 1.9))
+    steps = [r.step for r in history]
+    return draw("small", lambda ax: _lines(ax, steps, "step", _residuals(history), True), (3.4, 1.9))
 
 
 def spectra(values: dict[str, np.ndarray], stride: int) -> Chart:
@@ -182,7 +167,7 @@ def ranks(counts: np.ndarray, most: int) -> Chart:
         ax.stairs(shown, edges, fill=True, color=SERIES[0], alpha=0.25)
         ax.stairs(shown, edges, color=SERIES[0])
         ax.set(xlabel="slice of the transformed array", ylabel="rank", ylim=(0, None))
-        _integer_ticks(ax, "x")
+        ax.locator_params("x", integer=True)
 
     note = f"Q-singular values above 1/1000 of the largest; a slice has at most {most}"
     return Chart("Rank of each slice", note, draw("ranks", paint))
@@ -198,7 +183,7 @@ def picture_of(transform: Transform) -> Chart:
         extent = (0.5, transform.matrix.shape[1] + 0.5, transform.matrix.shape[0] + 0.5, 0.5)
         image = ax.imshow(q, "RdBu_r", vmin=-limit, vmax=limit, aspect="auto", interpolation="nearest", extent=extent)
         ax.grid(False)
-        _integer_ticks(ax, "both")
+        ax.locator_params("both", integer=True)
         ax.set(xlabel="column of Q", ylabel="place along the third mode")
         ax.figure.colorbar(image, ax=ax).outline.set_visible(False)  # pyright: ignore
 
@@ -210,8 +195,7 @@ def colour_bar(name: str, low: float, high: float, colours: str, label: str) -> 
     matplotlib = need("matplotlib", "report", "a report")
 
     def paint(ax: Axes) -> None:
-        norm = matplotlib.colors.Normalize(low, high)
-        key = matplotlib.cm.ScalarMappable(norm, colours)
+        key = matplotlib.cm.ScalarMappable(matplotlib.colors.Normalize(low, high), colours)
         ax.figure.colorbar(key, cax=ax, orientation="horizontal", label=label).outline.set_visible(False)  # pyright: ignore
 
     return draw(name, paint, (3.4, 0.6))

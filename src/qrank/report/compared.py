@@ -92,8 +92,6 @@ def _pictures(table: Any) -> list[tuple[str, str, bool]]:
 
 def _uri(picture: Any) -> str:
     picture = np.asarray(picture, dtype=float)
-    holes = np.isnan(picture)
+    known = ~np.isnan(picture)
     body = to_bytes(np.clip(np.nan_to_num(picture), 0, 1))
-    if not holes.any():
-        return data_uri(body)
-    return data_uri(see_through(body, ~holes if body.ndim == 2 else ~holes.all(axis=2)))
+    return data_uri(body if known.all() else see_through(body, known if body.ndim == 2 else known.any(axis=2)))

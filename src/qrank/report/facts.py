@@ -42,8 +42,7 @@ class Quality(NamedTuple):
         sure = np.isfinite(truth)
         if not sure.any():
             raise InputError("the truth has no finite entry")
-        truth = np.where(sure, truth, 0)
-        x = np.where(sure, x, 0)
+        x, truth = np.where(sure, x, 0), np.where(sure, truth, 0)
         missing = sure & ~known
         missing = missing if missing.any() else sure
         try:

@@ -26,9 +26,8 @@ def pack(scene: Scene) -> dict[str, Any]:
     places = [evenly(n, count) for n, count in zip(scene.x.shape, counts, strict=True)]
     at = np.ix_(*places)
     layers = {"x": scene.x[at]} | ({} if scene.truth is None else {"truth": scene.truth[at]})
-    finite = [values[np.isfinite(values)] for values in layers.values()]
-    low = float(min((v.min() for v in finite if v.size), default=0.0))
-    high = float(max((v.max() for v in finite if v.size), default=1.0))
+    finite = np.concatenate([values[np.isfinite(values)] for values in layers.values()])
+    low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
     step = (high - low) / LEVELS or 1.0
     return {
         "axes": [

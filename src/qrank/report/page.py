@@ -10,8 +10,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from ..atomic import replacing
-from ..errors import FileError, need
+from ..atomic import saving
+from ..errors import need
 
 HOME = resources.files("qrank.report") / "templates"
 
@@ -19,7 +19,7 @@ HOME = resources.files("qrank.report") / "templates"
 @cache
 def _environment() -> Any:
     jinja2 = need("jinja2", "report", "a report")
-    loader = jinja2.FunctionLoader(lambda name: (HOME / name).read_text(encoding="utf-8"))
+    loader = jinja2.FunctionLoader(_asset)
     environment = jinja2.Environment(
         loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
@@ -45,11 +45,8 @@ def render(template: str, **content: Any) -> str:
     return _environment().get_template(template).render(content)
 
 
-def write(path: str | os.PathLike[str], html: str) -> None:
-    """Write the page beside its place, then move it there: the old page or the whole new one, never half of it."""
-    path = Path(path)
-    try:
-        with replacing(path) as beside:
-            beside.write_text(html, encoding="utf-8", newline="\n")
-    except OSError as error:
-        raise FileError(f"cannot write {path}: {error.strerror or error}") from error
+def write(path: str | os.PathLike[str], template: str, **content: Any) -> None:
+    """Write a filled template beside its place, then move it there: the old page or the whole new one, never half of it."""
+    html = render(template, **content)
+    with saving(Path(path)) as beside:
+        beside.write_text(html, encoding="utf-8", newline="\n")

@@ -12,9 +12,13 @@ from ..errors import FileError, need
 
 
 def draw(path: Path, truth: np.ndarray, known: np.ndarray, answers: dict[str, np.ndarray]) -> None:
-    """Draw what was known, the answers and the truth side by side, two frames of different scenes, with their dB."""
+    """Draw what was known, the answers and the truth side by side, two frames of different scenes, with their dB.
+
+    The frames are the middle one and the one that differs most from it.
+    """
     figures = need("matplotlib.figure", "report", "the picture")
-    frames = _frames(truth)
+    middle = len(truth) // 2
+    frames = middle, int(np.argmax(np.square(truth - truth[middle]).sum(axis=(1, 2, 3))))
     columns: dict[str, Any] = {f"known: {known.mean():.0%}": np.where(known, truth, 0)}
     columns |= {f"{name}: {metrics.psnr(x, truth):.1f} dB": x for name, x in answers.items()}
     columns["truth"] = truth
@@ -35,9 +39,3 @@ def save(figure: Any, path: Path, what: str, dpi: int) -> None:
         figure.savefig(path, dpi=dpi)
     except OSError as error:
         raise FileError(f"{what} {path} cannot be written: {error.strerror}") from error
-
-
-def _frames(truth: np.ndarray) -> tuple[int, int]:
-    """Return the middle frame, and the one that differs most from it."""
-    middle = len(truth) // 2
-    return middle, int(np.argmax(np.square(truth - truth[middle]).sum(axis=(1, 2, 3))))

@@ -30,11 +30,9 @@ class Spectrum:
         n1, n2 = layout.slice_shape
         stride = max(1, round((layout.n3 * n1 * n2 * min(n1, n2) / WORK) ** (1 / 3)))
         stack = np.ascontiguousarray(layout.stack(x)[:, ::stride, ::stride]).astype(float, copy=False)
-        fourier = Fourier(layout.n3)
-        own = result.transform
-        named: dict[str, Transform] = {"Fourier": fourier}
-        if own is not None and not isinstance(own, Fourier):
-            named = {f"Q of {result.method.name}": own} | named
+        named: dict[str, Transform] = {"Fourier": Fourier(layout.n3)}
+        if result.transform is not None and not isinstance(result.transform, Fourier):
+            named = {f"Q of {result.method.name}": result.transform} | named
         sigmas = {name: q.singular_values(stack) for name, q in named.items()}
         first = next(iter(sigmas.values()))
         ranks = (first > RANK_SHARE * first.max()).sum(axis=1) if first.max() > 0 else np.zeros(len(first), int)

@@ -54,7 +54,7 @@ class View:
         anonymous = all(name.startswith("axis") for name in lower)
         if anonymous and _image_like(x, known, rows, columns):
             colour, picture = next((axis for axis in free if axis == x.ndim - 1), None), True
-        return cls(x.shape, names or plain_names(x.ndim), rows, columns, colour, picture)
+        return cls(x.shape, names or tuple(f"axis {axis}" for axis in range(x.ndim)), rows, columns, colour, picture)
 
     @property
     def steps(self) -> tuple[int, ...]:
@@ -90,11 +90,6 @@ class View:
             return {}
         place = np.unravel_index(i, [self.shape[axis] for axis in self.steps])
         return dict(zip(self.steps, (int(index) for index in place), strict=True))
-
-
-def plain_names(ndim: int) -> tuple[str, ...]:
-    """Name the axes of an array that has no names."""
-    return tuple(f"axis {axis}" for axis in range(ndim))
 
 
 def _image_like(x: np.ndarray, known: np.ndarray, rows: int, columns: int) -> bool:
