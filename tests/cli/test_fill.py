@@ -243,7 +243,9 @@ def test_noisy_values_of_an_8_bit_file_are_not_put_back(tmp_path):
     changed = {}
     for noise in ("none", "12"):
         out = tmp_path / f"{noise}.npy"
-        words = f"fill {tmp_path}/film.npy -o {out} --missing-below 1 --drop 0.2 --slice-axes 1,2 --option noise={noise}"
+        words = (
+            f"fill {tmp_path}/film.npy -o {out} --missing-below 1 --drop 0.2 --slice-axes 1,2 --option noise={noise}"
+        )
         call(*words.split())
         changed[noise] = (np.load(out) != np.load(tmp_path / "film.npy")).mean()
     assert changed["none"] < 0.25

@@ -176,7 +176,8 @@ def native(x: np.ndarray, loaded: Loaded, fit: Fit, known: np.ndarray) -> np.nda
     """Return the answer in the data's own type, rounded and clipped to its range; what was known is as the fit wants it.
 
     >>> loaded = Loaded(np.array([[250, 7]], np.uint8), ("height", "width"), (0, 1), "image")
-    >>> native(np.array([[250.2, 270.0]]), loaded, Exact(), np.array([[True, False]]))
+    >>> exact = method_named("vmtqn").configured().fit
+    >>> native(np.array([[250.2, 270.0]]), loaded, exact, np.array([[True, False]]))
     array([[250, 255]], dtype=uint8)
     """
     if loaded.data.dtype.kind == "f":
