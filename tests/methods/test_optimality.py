@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import qrank
+from qrank.kernels import threads
 from qrank.kernels.memory import Workspace
 from qrank.methods.latent import Latent
 from qrank.methods.snn import HaLRTC
@@ -117,8 +118,9 @@ def test_third_mode_methods(data, name):
 def run(method, problem, steps):
     work = Workspace(0)
     state, step = method.init(problem, work), None
-    for _ in range(steps):
-        state, step = method.step(problem, state, work)
+    with threads.own_threads(1):
+        for _ in range(steps):
+            state, step = method.step(problem, state, work)
     return state, step
 
 

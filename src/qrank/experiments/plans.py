@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 
 from .cells import Cell
@@ -79,6 +79,7 @@ def grid(
     draws: int | Callable[[str, float], int] = 1,
     pictures_at: float | None = None,
     curve_at: float | None = None,
+    r: int | None = None,
 ) -> list[Cell]:
     """Return the cells of rows by rates, rate by rate.
 
@@ -86,7 +87,7 @@ def grid(
     ['video/tnn_p0.1_d0', 'video/tnn_p0.1_d1']
     """
     return [
-        Cell(data, method, p, draw, options, curve=(p, draw) == (curve_at, 0), pictures=(p, draw) == (pictures_at, 0))
+        Cell(data, method, p, draw, options, r, (p, draw) == (curve_at, 0), (p, draw) == (pictures_at, 0))
         for p in rates
         for row in rows
         for method, options in [taken_apart(row)]
@@ -152,8 +153,8 @@ class Square:
 
     def cells(self, rows: Iterable[str], trials: int = 0) -> list[Cell]:
         """Return the cells of rows on the whole square."""
-        found = ((r, grid(self.data, (row,), self.rates, trials or self.trials)) for row in rows for r in self.ranks)
-        return [replace(cell, r=r) for r, cells in found for cell in cells]
+        found = (grid(self.data, (row,), self.rates, trials or self.trials, r=r) for row in rows for r in self.ranks)
+        return [cell for cells in found for cell in cells]
 
 
 def square(size: Size) -> Square:
