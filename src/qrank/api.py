@@ -77,8 +77,10 @@ def complete(
     True
     """
     chosen = _method(method, preset, options)
-    kind, problem = kernels.of(y), Problem.of(y, observed, slice_axes)
-    layout, known = problem.layout, problem.layout.outer(problem.observed)
+    kind = kernels.of(y)
+    known = kind.known(y, observed)
+    problem = Problem.of(y, known, slice_axes)
+    layout = problem.layout
     cut = Patches(layout, patch) if patch != 0 else None
     if chosen.fit.exact and known.all():
         x, status, history, transform = problem.unscaled(problem.y.copy()), Status.COMPLETE, [], None

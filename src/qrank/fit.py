@@ -86,7 +86,7 @@ class Exact(Fit):
         """Make of X the next T, in place; the memory of the last T is then the spare one."""
         r = kernels.of(t).advance(t, x, problem.stack, problem.mask, lam_next / lam, state)
         work.lend("spare", t)
-        dual = r.change / max(r.dual, float(np.finfo(x.dtype).tiny))
+        dual = r.change / max(r.dual, 1e-300)
         if self.absolute:
             return Agreed(x, state, r.primal_max * problem.scale, dual, r.change_max * problem.scale)
         return Agreed(x, state, r.primal / problem.size, dual, r.change / problem.size)

@@ -75,7 +75,7 @@ class Problem:
     @cached_property
     def count(self) -> int:
         """The number of observed entries."""
-        return int(np.count_nonzero(self.observed))
+        return int(self.observed.sum())
 
     def hold_out(self, share: float, rng: np.random.Generator) -> Problem:
         """Hide a share of the known entries from the methods, to measure the error on them.

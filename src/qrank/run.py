@@ -66,14 +66,14 @@ class Run:
                 return
 
     def _threads(self) -> AbstractContextManager[None]:
-        small = self.problem.y.size < ONE_THREAD
+        small = math.prod(self.problem.layout.shape) < ONE_THREAD
         return threads.own_threads(1 if small else None) if small or self.method.shares_out else nullcontext()
 
     def _status(self, step: Step) -> Status:
         """Return how the run would end after this step."""
         if not (math.isfinite(step.objective) and math.isfinite(step.primal) and math.isfinite(step.change)):
             return Status.DIVERGED
-        if max(step.primal, step.change) <= self.method.tolerance(self.problem.y.dtype):
+        if max(step.primal, step.change) <= self.method.tolerance(kernels.of(self.problem.y).eps(self.problem.y)):
             return Status.CONVERGED
         return Status.STEP_LIMIT if self.k >= self.method.max_steps else Status.INTERRUPTED
 

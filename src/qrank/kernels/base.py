@@ -26,19 +26,21 @@ class Kernels:
     Of a stack:
 
     - empty(shape, dtype): for the workspace
-    - copy(t, out=None)
+    - eps(t): the precision of its floating type
+    - copy(t, out=None), permuted(x, axes): axes in another order
     - norm(t): ||T||_F
     - product(m, t, out=None): T x_3 M^T, m (k, n3)
     - fourier(t, out=None, inverse=False): unitary, in n3 real slices
     - cosine(t, out=None, inverse=False): orthonormal
     - shrink(g, lam, penalty, multiplicity=None, energies=None): `Shrunk`; g is changed in place
-    - spectral_norm(g): the largest singular value of its slices
+    - spectral_norm(g, multiplicity=None): the largest singular value of its slices
     - advance(t, x, y, observed, ratio, last=None): `Residuals`; x becomes the next T
 
     Of its mode-3 unfolding:
 
     - short_side(t, lam, r, work): rows, s, sure: the singular vectors above lam of the shorter side
-    - from_left(g, rows, s, t, work): G x_3 Q^T for Q = T_(3)^T U / s known by rows = U^T
+    - under_left(rows, s, t, work): T x_3 Q = U diag(s), a stack, for Q = T_(3)^T U / s known by rows = U^T
+    - from_left(g, rows, s, t, work): G x_3 Q^T for that Q
     - principal(t, r, out=None, work=None): V = PCA(T, 3, r), and the singular values
     - under_principal(t, r): T x_3 V
     - matmul(a, b, out=None)

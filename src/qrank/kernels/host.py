@@ -12,7 +12,7 @@ from ..tensor import Layout
 from . import products
 from .advance import advance
 from .base import Kernels
-from .principal import from_left, principal, short_side, under_principal
+from .principal import from_left, principal, short_side, under_left, under_principal
 from .shrink import shrink
 from .spectral import spectral_norm
 
@@ -23,6 +23,7 @@ class Host(Kernels):
     """The operations on NumPy arrays; masked arrays and whatever NumPy can take are seen as such."""
 
     empty = staticmethod(np.empty)
+    permuted = staticmethod(np.transpose)
     copy = staticmethod(products.copy)
     product = staticmethod(products.product)
     fourier = staticmethod(products.fourier)
@@ -33,9 +34,14 @@ class Host(Kernels):
     spectral_norm = staticmethod(spectral_norm)
     advance = staticmethod(advance)
     short_side = staticmethod(short_side)
+    under_left = staticmethod(under_left)
     from_left = staticmethod(from_left)
     principal = staticmethod(principal)
     under_principal = staticmethod(under_principal)
+
+    def eps(self, t: np.ndarray) -> float:
+        """Return the precision of the floating type."""
+        return float(np.finfo(t.dtype).eps)
 
     def norm(self, t: np.ndarray) -> float:
         """Return ||T||_F."""
@@ -53,7 +59,7 @@ class Host(Kernels):
         if observed.dtype != bool:
             raise KindError(f"observed must be boolean, True where the value is known, not of type {observed.dtype}")
         try:
-            known = np.broadcast_to(observed, data.shape)
+            known = np.ascontiguousarray(np.broadcast_to(observed, data.shape))
         except ValueError:
             raise InputError(
                 f"observed has shape {observed.shape}, which does not broadcast to that of the array, {data.shape}"

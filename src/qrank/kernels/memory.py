@@ -32,13 +32,13 @@ class Workspace:
         """
         size = math.prod(shape)
         buffer = self._buffers.get(name)
-        if buffer is None or buffer.size < size or buffer.dtype != dtype:
+        if buffer is None or len(buffer) < size or buffer.dtype != dtype:
             buffer = self._buffers[name] = self._empty(size, dtype)
         return buffer[:size].reshape(shape)
 
     def lend(self, name: str, array: np.ndarray) -> None:
         """Use a C-contiguous array that is not needed any more for what is called so from now on."""
-        self._buffers[name] = flat(array)
+        self._buffers[name] = array.reshape(-1)
 
     def part(self, name: str) -> Workspace:
         """Return a workspace within this one, with names of its own and the same generator."""

@@ -75,6 +75,12 @@ def short_side(t: np.ndarray, lam: float, r: int, work: Workspace) -> tuple[np.n
     return rows, s, sure
 
 
+def under_left(rows: np.ndarray, s: np.ndarray, t: np.ndarray, work: Workspace) -> np.ndarray:
+    """Return T x_3 Q = U diag(s), (k, n1, n2), for Q = PCA(T, 3, k) known by rows = U^T: no product is needed."""
+    g = work.array("spare", rows.shape, t.dtype)
+    return np.multiply(rows, s[:, None], out=g).reshape(-1, *t.shape[1:])
+
+
 def from_left(g: np.ndarray, rows: np.ndarray, s: np.ndarray, t: np.ndarray, work: Workspace) -> np.ndarray:
     """Return G x_3 Q^T for Q = PCA(T, 3, k) of a wide T_(3) = U diag(s) Q^T, known by rows = U^T; G and U are overwritten.
 

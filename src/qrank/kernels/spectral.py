@@ -67,19 +67,23 @@ def singular_values(g: np.ndarray) -> np.ndarray:
     return np.concatenate(parts) if parts else np.zeros((0, min(g.shape[1:])), np.real(g).dtype)
 
 
-def spectral_norm(g: np.ndarray) -> float:
-    """Return the largest singular value over the slices of a stack.
+def spectral_norm(g: np.ndarray, multiplicity: np.ndarray | None = None) -> float:
+    """Return the largest singular value over the slices of a stack; ``multiplicity`` as in `shrink`.
 
     Slices are tried in the order of their Frobenius norms, which bound their spectral norms, until no other can win.
 
     >>> spectral_norm(np.stack([np.eye(3), 2 * np.eye(3)]))
     2.0
     """
-    bounds = np.sqrt(energies(g))
-    best = 0.0
+    energy = energies(g)
+    imaginary = np.flatnonzero(multiplicity == 0) if multiplicity is not None else np.zeros(0, int)
+    energy[imaginary - 1] += energy[imaginary]
+    energy[imaginary] = 0
+    bounds, best = np.sqrt(energy), 0.0
     for i in np.argsort(bounds)[::-1]:
         if bounds[i] <= best:
             break
-        a = g[i : i + 1] if g.shape[1] <= g.shape[2] else g[i : i + 1].swapaxes(1, 2)
-        best = max(best, math.sqrt(max(0.0, float(np.linalg.eigvalsh((a @ transposed(a))[0])[-1]))))
+        a = g[i] + 1j * g[i + 1] if i + 1 in imaginary else g[i]
+        a = a if a.shape[0] <= a.shape[1] else a.T
+        best = max(best, math.sqrt(max(0.0, float(np.linalg.eigvalsh(a @ a.conj().T)[-1]))))
     return best

@@ -43,8 +43,8 @@ class Method:
             if not (getattr(self, name) is None and self.options()[name] is None):
                 check_number(name, getattr(self, name), **limits)
 
-    def tolerance(self, dtype: np.dtype) -> float:
-        """Return what the residuals must come down to on data of this type: ``tol`` itself."""
+    def tolerance(self, eps: float) -> float:
+        """Return what the residuals must come down to on data of this precision: ``tol`` itself."""
         return self.tol
 
     def init(self, problem: Problem, work: Workspace) -> Any:

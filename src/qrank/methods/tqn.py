@@ -87,9 +87,9 @@ class Recipe(Method):
             return {}
         raise InputError(f"method '{cls.name}' has no preset '{preset}'; there are: default, paper")
 
-    def tolerance(self, dtype: np.dtype) -> float:
+    def tolerance(self, eps: float) -> float:
         """Return tol, but 1000 eps at least: the last digits of single precision cost steps in double, for no decibels."""
-        return self.tol if self.absolute else max(self.tol, 1000 * float(np.finfo(dtype).eps))
+        return self.tol if self.absolute else max(self.tol, 1000 * eps)
 
     def prior(self, problem: Problem) -> Prior:
         """Return what the answer should be like."""

@@ -7,6 +7,7 @@ in the loop of the TQN family, with its fit and its schedule: see `priors/averag
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from itertools import combinations
 from typing import ClassVar
@@ -28,9 +29,13 @@ class Views(Recipe):
 
     def prior(self, problem: Problem) -> Prior:
         """Return the average over the pairs of axes, the given one first; axes of length 1 make no slices."""
-        shape = problem.y.shape
-        d, learner = len(shape), QNorm(MaximalVariance(problem.y.size), penalty_named(self.penalty))
+        shape, penalty = problem.y.shape, penalty_named(self.penalty)
+        d, entries = len(shape), math.prod(shape)
         long = [axis for axis in range(d) if shape[axis] > 1 or axis >= d - 2]
         pairs = sorted(combinations(long, 2), key=lambda pair: pair != (d - 2, d - 1))
-        orders = (tuple(axis for axis in range(d) if axis not in pair) + pair for pair in pairs)
-        return Average(tuple(Seen(learner, order) for order in orders), shape)
+        priors = []
+        for i, j in pairs:
+            n = shape[i] * shape[j]
+            order = (*(axis for axis in range(d) if axis not in (i, j)), i, j)
+            priors.append(Seen(QNorm(MaximalVariance(min(n, entries // n)), penalty), order))
+        return Average(tuple(priors), shape)

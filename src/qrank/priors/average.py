@@ -15,8 +15,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from .. import kernels
 from ..kernels.memory import Workspace
 from .base import Prior, Proxed
@@ -31,11 +29,12 @@ class Seen:
 
     def of(self, x: Any) -> Any:
         """Return a view of an array in this order of axes."""
-        return np.transpose(x, self.axes)
+        return kernels.of(x).permuted(x, self.axes)
 
     def back(self, stack: Any, shape: Sequence[int]) -> Any:
         """Return a stack as a view in the order of axes of an array of a shape."""
-        return np.transpose(stack.reshape([shape[axis] for axis in self.axes]), np.argsort(self.axes))
+        inner = stack.reshape(tuple(shape[axis] for axis in self.axes))
+        return kernels.of(inner).permuted(inner, tuple(self.axes.index(axis) for axis in range(len(shape))))
 
     def noise(self, shape: Sequence[int]) -> float:
         """Return the size of noise of level 1 in a slice.

@@ -48,9 +48,9 @@ class Learner:
         """Return the state before the first step."""
         return QState()
 
-    def first(self, t: np.ndarray, state: QState) -> np.ndarray:
-        """Return T under the transform that a run starts from, its own principal directions."""
-        return kernels.of(t).under_principal(t, self.r)
+    def size(self, t: np.ndarray, state: QState) -> float:
+        """Return the largest singular value under the transform that a run starts from, T's own principal directions."""
+        return kernels.of(t).spectral_norm(kernels.of(t).under_principal(t, self.r))
 
     def prox(self, t: np.ndarray, lam: float, penalty: Penalty, state: QState, work: Workspace) -> Proxed:
         """Return X under the Q of its choice."""
@@ -71,9 +71,10 @@ class Fixed(Learner):
         """Return the state, which keeps the transform if it had to be made."""
         return QState() if isinstance(self.given, Transform) else QState(q=self.given(work.rng).matrix)
 
-    def first(self, t: np.ndarray, state: QState) -> np.ndarray:
-        """Return T under the transform."""
-        return self.transform(t, t, state, Workspace()).forward(t)
+    def size(self, t: np.ndarray, state: QState) -> float:
+        """Return the largest singular value under the transform."""
+        q = self.transform(t, t, state, Workspace()).packed
+        return kernels.of(t).spectral_norm(q.forward(t), q.multiplicity)
 
     def prox(self, t: np.ndarray, lam: float, penalty: Penalty, state: QState, work: Workspace) -> Proxed:
         """Return X under the transform."""
@@ -98,7 +99,7 @@ class QNorm(Prior):
 
     def size(self, t: np.ndarray, state: QState) -> float:
         """Return the largest singular value under the transform that a run starts from."""
-        return kernels.of(t).spectral_norm(self.learner.first(t, state))
+        return self.learner.size(t, state)
 
     def __call__(self, t: np.ndarray, lam: float, state: QState, work: Workspace) -> Proxed:
         """Return X; in steps k with k mod K = K - 1, and in the first, under a new Q."""

@@ -41,14 +41,14 @@ class MaximalVariance(Learner):
         g = kind.product(rows, t, out=work.array("spare", (len(rows), *t.shape[1:]), t.dtype))
         shrunk = kind.shrink(g, lam, penalty, energies=s * s if sure else None)
         x = kind.product(rows.T, g, out=work.array("spare", t.shape, t.dtype))
-        state = state._replace(q=rows.T.copy()) if self.lasting else state
+        state = state._replace(q=kind.copy(rows.T)) if self.lasting else state
         return Proxed(x, state, shrunk.value, shrunk.rank, shrunk.slices)
 
     def _wide(self, t: np.ndarray, lam: float, penalty: Penalty, state: QState, work: Workspace) -> Proxed:
         """T_(3) T_(3)^T = U diag(s^2) U^T gives U, and T x_3 Q = U diag(s) needs no product."""
         kind = kernels.of(t)
         rows, s, _ = kind.short_side(t, lam, self.r, work)
-        g = np.multiply(rows, s[:, None], out=work.array("spare", rows.shape, t.dtype)).reshape(-1, *t.shape[1:])
+        g = kind.under_left(rows, s, t, work)
         shrunk = kind.shrink(g, lam, penalty, energies=s * s)
         x = kind.from_left(g, rows, s, t, work)
         return Proxed(x, state, shrunk.value, shrunk.rank, shrunk.slices)
