@@ -25,7 +25,6 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from . import kernels
-from .kernels.advance import known_entries
 from .kernels.memory import Workspace
 from .problem import Problem
 
@@ -78,7 +77,7 @@ class Exact(Fit):
     def start(self, problem: Problem) -> tuple[Any, Any]:
         """Start from X = 0, Z = 0: T is the zero-filled data. The state is X on Omega, for the paper's rule only."""
         t, _ = super().start(problem)
-        return t, known_entries(np.zeros_like(t), problem.mask) if self.absolute else None
+        return t, kernels.of(t).known_entries(0 * t, problem.mask) if self.absolute else None
 
     def __call__(
         self, problem: Problem, t: Any, x: Any, lam: float, lam_next: float, state: Any, work: Workspace
@@ -122,7 +121,7 @@ class Noisy(Fit):
     def start(self, problem: Problem) -> tuple[Any, Any]:
         """Start from the zero-filled data and U = 0; the state is U, and W on Omega."""
         t, _ = super().start(problem)
-        return t, (np.zeros_like(t), t)
+        return t, (0 * t, t)
 
     def __call__(
         self, problem: Problem, t: Any, x: Any, lam: float, lam_next: float, state: Any, work: Workspace
@@ -131,10 +130,10 @@ class Noisy(Fit):
         (u, w_old), on, tau = state, problem.mask, self.tau(problem)
         norm, size = kernels.of(t).norm, problem.size
         moved = x + u
-        w = np.where(on, (tau * moved + lam * problem.stack) / (tau + lam), x)
-        u = np.where(on, moved - w, 0)
+        w = x + on * ((tau * moved + float(lam) * problem.stack) / float(tau + lam) - x)  # X off Omega, to the digit
+        u = on * (moved - w)
         change, gap = norm(w - w_old), norm(w - x)
-        u_next = u * np.asarray(lam_next / lam, u.dtype)
+        u_next = float(lam_next / lam) * u
         return Agreed(w - u_next, (u_next, w), gap / size, change / max(norm(u), 1e-300), change / size)
 
     def answer(self, problem: Problem, t: Any, state: Any, work: Workspace) -> Any:

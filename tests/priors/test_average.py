@@ -37,7 +37,9 @@ def test_one_prior_alone_is_itself(rng):
     average = Average((Seen(prior, (0, 1, 2)),), t.shape)
     mean = average(t, 1.0, average.start(t, Workspace()), Workspace())
     np.testing.assert_allclose(mean.x, alone.x, atol=1e-14)
-    assert average.size(t, average.start(t, Workspace())) == pytest.approx(prior.size(t, prior.start(t, Workspace())))
+    assert average.size(t, average.start(t, Workspace()), Workspace()) == pytest.approx(
+        prior.size(t, prior.start(t, Workspace()), Workspace())
+    )
 
 
 def low_multilinear_rank(rng, shape, rank=3):

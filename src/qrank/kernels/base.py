@@ -18,6 +18,7 @@ class Kernels:
     - known(array, observed): boolean, True where an entry is known
     - values(array): its numbers in the floating type to compute in
     - scaled(values, known, layout): y (slices last, 0 where missing), the mask alike, the exponent of the scale
+    - fibre_counts(mask): for each axis how many fibres have 0, 1, … known entries, NumPy arrays
     - unscaled(x, layout, exponent): x in the unit and the axes of the array
     - typed(x, array): x with the floating type of the array
     - keep(x, array, known): x, with the array's own values where they are known
@@ -35,6 +36,7 @@ class Kernels:
     - shrink(g, lam, penalty, multiplicity=None, energies=None): `Shrunk`; g is changed in place
     - spectral_norm(g, multiplicity=None): the largest singular value of its slices
     - advance(t, x, y, observed, ratio, last=None): `Residuals`; x becomes the next T
+    - known_entries(t, mask): those that the paper's stopping rule follows, as a list of arrays (``last``)
 
     Of its mode-3 unfolding:
 

@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import InputError, KindError
 from ..tensor import Layout
 from . import products
-from .advance import advance
+from .advance import advance, known_entries
 from .base import Kernels
 from .principal import from_left, principal, short_side, under_left, under_principal
 from .shrink import shrink
@@ -33,6 +33,7 @@ class Host(Kernels):
     shrink = staticmethod(shrink)
     spectral_norm = staticmethod(spectral_norm)
     advance = staticmethod(advance)
+    known_entries = staticmethod(known_entries)
     short_side = staticmethod(short_side)
     under_left = staticmethod(under_left)
     from_left = staticmethod(from_left)
@@ -96,6 +97,11 @@ class Host(Kernels):
             raise InputError(f"the largest observed value, {largest:g}, is out of range: rescale the data")
         np.ldexp(y, -exponent, out=y)
         return y, observed, exponent
+
+    def fibre_counts(self, observed: np.ndarray) -> list[np.ndarray]:
+        """Return for each axis of a mask how many of its fibres have 0, 1, … known entries."""
+        counts = (np.count_nonzero(observed, axis=axis).ravel() for axis in range(observed.ndim))
+        return [np.bincount(found, minlength=n + 1) for found, n in zip(counts, observed.shape, strict=True)]
 
     def unscaled(self, x: np.ndarray, layout: Layout, exponent: int) -> np.ndarray:
         """Return x (which is overwritten) in the data's unit and axes."""

@@ -29,6 +29,7 @@ class Method:
     shares_out: ClassVar[bool] = False  # its kernels use threads.py throughout: BLAS needs no threads of its own
 
     fit: ClassVar[Any] = Exact()  # how the answer agrees with what is known
+    presets: ClassVar[dict[str, dict[str, Any]]] = {"default": {}}
 
     tol: float = 1e-5
     max_steps: int = 500
@@ -79,10 +80,11 @@ class Method:
 
     @classmethod
     def preset(cls, preset: str | None) -> dict[str, Any]:
-        """Return the options that a preset sets."""
-        if preset in (None, "default"):
-            return {}
-        raise InputError(f"method '{cls.name}' has no preset '{preset}'; there is: default")
+        """Return the options that a preset sets, of those that the method has."""
+        if (preset or "default") not in cls.presets:
+            there = f"there {'are' if len(cls.presets) > 1 else 'is'}: {', '.join(cls.presets)}"
+            raise InputError(f"method '{cls.name}' has no preset '{preset}'; {there}")
+        return {name: value for name, value in cls.presets[preset or "default"].items() if name in cls.options()}
 
     def __str__(self) -> str:
         def short(value: Any) -> str:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import numpy as np
+
+from .. import kernels
 
 FIRST = 0.9  # the first threshold, as a share of the largest singular value of the zero-filled data
 SLOWEST, FASTEST = 1.08, 1.2  # the least and the largest rho: some 160 and 80 steps
 
 
-def pace(observed: np.ndarray) -> float:
+def pace(observed: Any) -> float:
     """Return rho, by which mu grows in a step, for a mask (n3, n1, n2): 1 + 2.2 p within bounds, p the share that is known.
 
     What is known spreads to what is missing step by step, the slower the less is known, and mu must not outrun it: too large
@@ -24,16 +29,16 @@ def pace(observed: np.ndarray) -> float:
     return min(max(SLOWEST, 1 + 2.2 * known_around(observed)), FASTEST)
 
 
-def known_around(observed: np.ndarray) -> float:
+def known_around(observed: Any) -> float:
     """Return the share that is known in the fibres of nine in ten missing entries, of the mode where it is least.
 
     Where entries are missing at random that is the share p that is known over all, so the shares of the fibres, which
     scatter by p (1 - p) / n for this reason alone, are drawn towards p by that part of their variance.
     """
-    p = float(observed.mean())
-    least = p
-    for axis, n in enumerate(observed.shape):
-        fibres = np.bincount(np.count_nonzero(observed, axis=axis).ravel(), minlength=n + 1)  # how many with k known
+    counts = kernels.of(observed).fibre_counts(observed)
+    p = least = float(counts[0] @ np.arange(len(counts[0])) / math.prod(observed.shape))
+    for fibres in counts:
+        n = len(fibres) - 1
         share = np.arange(n + 1) / n
         spread = float(fibres @ (share - p) ** 2 / fibres.sum())
         if spread > p * (1 - p) / n:

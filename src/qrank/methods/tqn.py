@@ -33,6 +33,9 @@ from ..transforms import Transform, check_r
 from .base import Method
 from .schedule import FIRST, pace
 
+# The paper's settings, of which a method takes those that it has
+PAPER = dict(rho=1.1, mu0=1e-4, mu_max=1e10, tol=1e-8, absolute=True, penalty="nuclear", update_every=1, start="pca")
+
 
 class State(NamedTuple):
     """What a step hands to the next."""
@@ -49,6 +52,7 @@ class Recipe(Method):
     """A prior, a fit and a schedule; which prior, the methods say."""
 
     shares_out: ClassVar[bool] = True
+    presets: ClassVar[dict[str, dict[str, Any]]] = {"default": {}, "paper": PAPER}
 
     rho: float | None = None  # None: `pace`, from the share that is known, but 1.1 for penalties that are not mild
     mu0: float | None = None  # None: from the data
@@ -68,25 +72,6 @@ class Recipe(Method):
         if self.noise is not None and self.absolute:
             raise InputError("the paper's stopping rule (absolute) is for exact values: leave out noise, or absolute")
 
-    @classmethod
-    def preset(cls, preset: str | None) -> dict[str, Any]:
-        """Return the paper's settings for ``"paper"``."""
-        if preset == "paper":
-            paper = {
-                "rho": 1.1,
-                "mu0": 1e-4,
-                "mu_max": 1e10,
-                "tol": 1e-8,
-                "absolute": True,
-                "penalty": "nuclear",
-                "update_every": 1,
-                "start": "pca",
-            }
-            return {name: value for name, value in paper.items() if name in cls.options()}
-        if preset in (None, "default"):
-            return {}
-        raise InputError(f"method '{cls.name}' has no preset '{preset}'; there are: default, paper")
-
     def tolerance(self, eps: float) -> float:
         """Return tol, but 1000 eps at least: the last digits of single precision cost steps in double, for no decibels."""
         return self.tol if self.absolute else max(self.tol, 1000 * eps)
@@ -105,7 +90,7 @@ class Recipe(Method):
         t, fit = self.fit.start(problem)
         prior = self.prior(problem)
         state = prior.start(t, work)
-        mu = 1 / (FIRST * (prior.size(t, state) or 1.0)) if self.mu0 is None else self.mu0 * problem.scale
+        mu = 1 / (FIRST * (prior.size(t, state, work) or 1.0)) if self.mu0 is None else self.mu0 * problem.scale
         return State(t, mu, self.rho or pace(problem.mask), state, fit)
 
     def step(self, problem: Problem, state: State, work: Workspace) -> tuple[State, Step]:

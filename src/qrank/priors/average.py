@@ -65,10 +65,12 @@ class Average(Prior):
         """Return the states of all priors."""
         return tuple(seen.prior.start(stack, work) for seen, stack, _ in self._stacks(t, work))
 
-    def size(self, t: Any, state: tuple) -> float:
+    def size(self, t: Any, state: tuple, work: Workspace) -> float:
         """Return the largest of the priors' sizes, on the scale of the first."""
-        stacks = self._stacks(t, Workspace())
-        return max(s.prior.size(stack, one) / c for (s, stack, c), one in zip(stacks, state, strict=True))
+        stacks = self._stacks(t, work)
+        return max(
+            s.prior.size(stack, one, work.part("seen")) / c for (s, stack, c), one in zip(stacks, state, strict=True)
+        )
 
     def __call__(self, t: Any, lam: float, state: tuple, work: Workspace) -> Proxed:
         """Return the mean of what the priors make of T."""

@@ -25,7 +25,7 @@ class Prior:
         """Return the state before the first step: arrays and numbers, in tuples."""
         return ()
 
-    def size(self, t: Any, state: Any) -> float:
+    def size(self, t: Any, state: Any, work: Workspace) -> float:
         """Return the least lam for which X is zero, or about: a run starts a little below it."""
         raise AssertionError(f"{type(self).__name__} defines no size")
 

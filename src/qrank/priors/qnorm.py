@@ -48,7 +48,7 @@ class Learner:
         """Return the state before the first step."""
         return QState()
 
-    def size(self, t: np.ndarray, state: QState) -> float:
+    def size(self, t: np.ndarray, state: QState, work: Workspace) -> float:
         """Return the largest singular value under the transform that a run starts from, T's own principal directions."""
         return kernels.of(t).spectral_norm(kernels.of(t).under_principal(t, self.r))
 
@@ -71,9 +71,9 @@ class Fixed(Learner):
         """Return the state, which keeps the transform if it had to be made."""
         return QState() if isinstance(self.given, Transform) else QState(q=self.given(work.rng).matrix)
 
-    def size(self, t: np.ndarray, state: QState) -> float:
+    def size(self, t: np.ndarray, state: QState, work: Workspace) -> float:
         """Return the largest singular value under the transform."""
-        q = self.transform(t, t, state, Workspace()).packed
+        q = self.transform(t, t, state, work).packed
         return kernels.of(t).spectral_norm(q.forward(t), q.multiplicity)
 
     def prox(self, t: np.ndarray, lam: float, penalty: Penalty, state: QState, work: Workspace) -> Proxed:
@@ -97,9 +97,9 @@ class QNorm(Prior):
         """Return the learner's state before the first step."""
         return self.learner.start(t, work)
 
-    def size(self, t: np.ndarray, state: QState) -> float:
+    def size(self, t: np.ndarray, state: QState, work: Workspace) -> float:
         """Return the largest singular value under the transform that a run starts from."""
-        return self.learner.size(t, state)
+        return self.learner.size(t, state, work)
 
     def __call__(self, t: np.ndarray, lam: float, state: QState, work: Workspace) -> Proxed:
         """Return X; in steps k with k mod K = K - 1, and in the first, under a new Q."""
