@@ -99,7 +99,8 @@ def profile(spec: Spec) -> Spec:
     run.begin()
     beginning = run.seconds
     ledger.clear()
-    curve = [data.psnr(run.answer().reshape(data.y.shape), run.problem.scale) for _ in run]
+    with threads.own_threads():  # or BLAS's threads would spin on into the next step
+        curve = [data.psnr(run.answer().reshape(data.y.shape), run.problem.scale) for _ in run]
     rows = ledger.rows()
     start = time.perf_counter()
     run.learned()
