@@ -14,9 +14,14 @@ from . import report as _report  # noqa: F401  draws completions from now on
 from .api import complete
 from .errors import ConvergenceWarning, FileError, InputError, KindError, MissingExtra
 from .files import read, write
-from .imputer import TensorImputer
 from .methods import METHODS, Method
-from .norms import (
+from .result import Completion, Record, Status
+from .study.compare import compare
+from .study.imputer import TensorImputer
+from .study.inspect import inspect
+from .transforms import load as load_transform
+from .transforms import pca, stiefel
+from .transforms.norms import (
     multi_rank,
     prox_q_nuclear,
     q_nuclear_norm,
@@ -26,11 +31,6 @@ from .norms import (
     sum_of_nuclear_norms,
     tensor_nuclear_norm,
 )
-from .result import Completion, Record, Status
-from .study.compare import compare
-from .study.inspect import inspect
-from .transforms import load as load_transform
-from .transforms import pca, stiefel
 from .version import __version__ as __version__
 
 __all__ = [

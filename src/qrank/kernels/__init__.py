@@ -1,4 +1,4 @@
-"""The only room that knows LAPACK, threads and kinds of arrays: few coarse operations for each kind."""
+"""Where LAPACK, threads and kinds of arrays live: few coarse operations for each kind."""
 
 from __future__ import annotations
 

@@ -1,13 +1,9 @@
-"""The E, Z and mu updates of the ADMM, (28)-(30), on a state that is smaller than the paper's notation.
+"""From X to the next T where known values are exact: `fit.Exact`'s E- and Z-update, (28) and (29), in one pass.
 
-With T = Y - E + Z/mu the argument of the prox and X its result,
+    off Omega the next T is X;  on Omega it is Y + (mu / mu') (T - X)
 
-* off Omega:  E = -X and Z = 0 exactly after every step, so the next T is X itself;
-* on Omega:   E = 0 and Z_k = Z_{k-1} + mu (Y - X) = mu (T - X), so the next T is Y + (mu / mu') (T - X).
-
-So T and Y are the whole state: E, Z and the previous X need no arrays of their own. One pass in pieces sums up the residuals
-and makes of X the next T, in place. Omega is there as a factor, 1 on it and 0 off it: picking out what is known would take
-longer than to compute on all.
+A pass in pieces sums up the residuals and makes of X the next T, in place. Omega is there as a factor, 1 on it and 0 off it:
+picking out what is known would take longer than to compute on all.
 """
 
 from __future__ import annotations

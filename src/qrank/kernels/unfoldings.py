@@ -1,4 +1,4 @@
-"""All unfoldings of a d-way array: pieces that are views, weights, and the shrinking of one unfolding.
+"""All unfoldings of a d-way array: pieces that are views, and the shrinking of one unfolding.
 
 X_(i) has the fibres of mode i as columns: n_i rows, one column for each position in the other modes. For nuclear norms
 and factorisations neither the order of those columns nor a transposition matters, so an unfolding is never formed: with

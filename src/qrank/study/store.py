@@ -1,4 +1,4 @@
-"""A folder of finished runs, so that whoever is stopped goes on where he was."""
+"""A folder of finished runs, so that what was stopped goes on where it was."""
 
 from __future__ import annotations
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from .api import complete
-from .errors import InputError, nearest
-from .methods import METHODS
+from ..api import complete
+from ..errors import InputError, nearest
+from ..methods import METHODS
 
 
 class TensorImputer:

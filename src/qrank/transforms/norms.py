@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from .errors import InputError
-from .kernels.shrink import shrink
-from .penalties import Nuclear
-from .tensor import Layout, unfold
-from .transforms import Fourier, Transform, transform_of
+from ..errors import InputError
+from ..kernels.shrink import shrink
+from ..penalties import Nuclear
+from ..tensor import Layout, unfold
+from .base import Transform, transform_of
+from .fixed import Fourier
 
 
 def _stack(x: Any, q: Any, slice_axes: tuple[int, int]) -> tuple[np.ndarray, Transform, Layout]:
