@@ -33,13 +33,10 @@ def eigenpairs(
     array([2.])
     """
     n = len(square)
-    if n < THREADED:
-        w, b = eigh_above(square, above, 1)
-    else:
-        if space is None or space.size < space_needed(n):
-            space = np.empty(space_needed(n), square.dtype)
-        with threads.blas_threads(threads.count()):
-            w, b = eigh_above(square, above, 1, space)
+    if space is None or space.size < space_needed(n):
+        space = np.empty(space_needed(n), square.dtype)
+    with threads.blas_threads(threads.count() if n >= THREADED else 1):
+        w, b = eigh_above(square, above, 1, space)
     rows = square[: len(b)]
     rows[...] = b[::-1]
     return np.sqrt(np.maximum(w[::-1], 0)), rows
