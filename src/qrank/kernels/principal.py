@@ -14,7 +14,6 @@ import scipy.linalg
 from . import threads
 from .lapack import eigh_above, space_needed
 from .memory import Workspace
-from .memory import flat as in_a_row
 from .products import double_gram, gram, matmul, product
 from .spectral import gram_safe, tells
 
@@ -116,7 +115,7 @@ def principal(
     if n3 <= n1 * n2:
         s, rows = eigenpairs(gram(flat))
         return rows[:r].T, s[:r]
-    out = np.empty((n3, r), t.dtype) if out is None else in_a_row(out)[: n3 * r].reshape(n3, r)
+    out = np.empty((n3, r), t.dtype) if out is None else out.reshape(-1)[: n3 * r].reshape(n3, r)
     idle = out.reshape(-1)
     if t.dtype.itemsize < 8:
         rows = eigenpairs(double_gram(flat.T))[1].astype(t.dtype)

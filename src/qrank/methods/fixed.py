@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..errors import InputError
-from ..penalties import penalty_named
 from ..priors import Fixed, Learner, Prior, QNorm
 from ..problem import Problem
 from ..transforms import Cosine, Fourier, Identity, Matrix, Transform, pca, random_orthogonal, transform_of, wavelet
@@ -32,7 +31,7 @@ class FixedQ(Recipe):
 
     def prior(self, problem: Problem) -> Prior:
         """Return the Q-norm under the transform."""
-        return QNorm(self.learner(problem), penalty_named(self.penalty))
+        return QNorm(self.learner(problem), self.penalty)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

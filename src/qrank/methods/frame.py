@@ -44,7 +44,7 @@ from ..kernels.memory import Workspace
 from ..kernels.products import keep_known, sums
 from ..kernels.shrink import shrink
 from ..kernels.spectral import SLICES, spectral_norm
-from ..penalties import Penalty, penalty_named
+from ..penalties import penalty_named
 from ..problem import Problem
 from ..result import Step
 from ..transforms import Framelet, Matrix, Transform, checked_matrix
@@ -73,7 +73,7 @@ class Analysis(Method):
     rho: float = 1.1
     mu0: float | None = None  # None: from the data
     mu_max: float = 1e10
-    penalty: str | Penalty = "nuclear"
+    penalty: Any = "nuclear"  # a name, or a Penalty, which it is once the method is made
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -99,7 +99,7 @@ class Analysis(Method):
         x, g = work.array("spare", x_old.shape, t.dtype), work.array("G", t.shape, t.dtype)
         some = max(1, SLICES // t[0].size)
         threads.each(lambda s: np.copyto(g[s], t[s]), len(t), some)
-        shrunk = shrink(g, 1 / mu, penalty_named(self.penalty))  # (G)
+        shrunk = shrink(g, 1 / mu, self.penalty)  # (G)
         threads.each(lambda s: np.subtract(t[s], g[s], out=t[s]), len(t), some)
         x = transform.backward(t, out=x)
 

@@ -25,7 +25,7 @@ import numpy as np
 from ..errors import InputError
 from ..fit import Exact, Fit, Noisy
 from ..kernels.memory import Workspace
-from ..penalties import Penalty, penalty_named
+from ..penalties import penalty_named
 from ..priors import STARTS, ManifoldDescent, MaximalVariance, PrintedDescent, Prior, QNorm
 from ..problem import Problem
 from ..result import Step
@@ -57,7 +57,7 @@ class Recipe(Method):
     rho: float | None = None  # None: `pace`, from the share that is known, but 1.1 for penalties that are not mild
     mu0: float | None = None  # None: from the data
     mu_max: float | None = None  # None: mu grows as long as the run lasts
-    penalty: str | Penalty = "nuclear"
+    penalty: Any = "nuclear"  # a name, or a Penalty, which it is once the method is made
     absolute: bool = False  # the paper's stopping rule, on largest entries in the data's unit
     noise: float | None = field(default=None, repr=False)  # standard deviation of what is known; None: it is exact
 
@@ -135,7 +135,7 @@ class VMTQN(Learning):
     def prior(self, problem: Problem) -> Prior:
         """Return the Q-norm with variance maximisation."""
         learner = MaximalVariance(check_r(self.r, problem.layout), lasting=self.update_every > 1)
-        return QNorm(learner, penalty_named(self.penalty), self.update_every)
+        return QNorm(learner, self.penalty, self.update_every)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -151,7 +151,7 @@ class MOTQN(Learning):
         "learned transform of least penalty: Cayley descent on the Stiefel manifold (the paper's norm: penalty nuclear)"
     )
 
-    penalty: str | Penalty = "log-sum:20"
+    penalty: Any = "log-sum:20"
     descents: int = 1  # Cayley steps in one Q-update
     start: str = "spun"  # where a Q-update starts: see `priors.ManifoldDescent`
     step_size: str = "backtracking"  # or "printed": the paper's, which overshoots
@@ -168,4 +168,4 @@ class MOTQN(Learning):
         """Return the Q-norm with manifold descent."""
         kind = PrintedDescent if self.step_size == "printed" else ManifoldDescent
         learner = kind(check_r(self.r, problem.layout), self.descents, self.start)
-        return QNorm(learner, penalty_named(self.penalty), self.update_every)
+        return QNorm(learner, self.penalty, self.update_every)

@@ -10,9 +10,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import combinations
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from ..penalties import Penalty, penalty_named
 from ..priors import Average, MaximalVariance, Prior, QNorm, Seen
 from ..problem import Problem
 from .tqn import Recipe
@@ -25,11 +24,11 @@ class Views(Recipe):
     name: ClassVar[str] = "views"
     about: ClassVar[str] = "the mean of the learned Q-norm's proxes over every pair of slice axes"
 
-    penalty: str | Penalty = "log-sum:2"
+    penalty: Any = "log-sum:2"
 
     def prior(self, problem: Problem) -> Prior:
         """Return the average over the pairs of axes, the given one first; axes of length 1 make no slices."""
-        shape, penalty = problem.y.shape, penalty_named(self.penalty)
+        shape = problem.y.shape
         d, entries = len(shape), math.prod(shape)
         long = [axis for axis in range(d) if shape[axis] > 1 or axis >= d - 2]
         pairs = sorted(combinations(long, 2), key=lambda pair: pair != (d - 2, d - 1))
@@ -37,5 +36,5 @@ class Views(Recipe):
         for i, j in pairs:
             n = shape[i] * shape[j]
             order = (*(axis for axis in range(d) if axis not in (i, j)), i, j)
-            priors.append(Seen(QNorm(MaximalVariance(min(n, entries // n)), penalty), order))
+            priors.append(Seen(QNorm(MaximalVariance(min(n, entries // n)), self.penalty), order))
         return Average(tuple(priors), shape)
