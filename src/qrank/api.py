@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from .errors import ConvergenceWarning, InputError, KindError
 from .methods import Method, method_named
 from .patches import Patches
 from .problem import Problem
-from .result import Completion, OnStep, Status
+from .result import Completion, OnStep, Record, Status
 from .run import Run
 
 
@@ -88,12 +89,7 @@ def complete(
         rng = np.random.default_rng(rng)
         if cut is not None:
             problem = Problem.of(cut.split(kind.values(y), 0), cut.split(known, False), cut.slice_axes)
-        run = Run(problem.hold_out(holdout, rng) if holdout else problem, chosen, rng)
-        history = []
-        for _, record in run:
-            history.append(record)
-            if on_step is not None and on_step(record):
-                break
+        run, history = _followed(problem.hold_out(holdout, rng) if holdout else problem, chosen, rng, on_step)
         status = run.status
         if status in (Status.STEP_LIMIT, Status.DIVERGED):
             warnings.warn(str(status), ConvergenceWarning, stacklevel=2)
@@ -104,6 +100,22 @@ def complete(
             x, transform = cut.join(x), None  # the transform is that of the patches
     x = chosen.fit.restore(kind.typed(x, y), y, known)
     return Completion(kind.like(x, y), status, history, chosen, transform, known, layout.slice_axes)
+
+
+def _followed(problem: Problem, method: Method, rng: Any, on_step: OnStep | None) -> tuple[Run, list[Record]]:
+    """Return a run to its end, with its records, after the method whose answer it starts from."""
+    records: list[Record] = []
+    if method.after is not None and problem.start is None:
+        first, records = _followed(problem, method_named(method.after).configured(), rng, on_step)
+        if first.status in (Status.DIVERGED, Status.INTERRUPTED):
+            return first, records
+        problem = replace(problem, start=first.answer().reshape(problem.y.shape))
+    run, seconds, steps = Run(problem, method, rng), sum(r.seconds for r in records[-1:]), len(records)
+    for _, record in run:
+        records.append(replace(record, step=steps + record.step, seconds=seconds + record.seconds))
+        if on_step is not None and on_step(records[-1]):
+            break
+    return run, records
 
 
 def _method(method: str | Method, preset: str | None, options: dict[str, Any]) -> Method:

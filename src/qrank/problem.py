@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -33,6 +33,7 @@ class Problem:
     layout: Layout
     held_out: np.ndarray | None = None  # flat positions of known entries that the methods do not see
     held_out_values: np.ndarray | None = None
+    start: Any = None  # an earlier answer to start from, scaled, of y's shape, for methods that can
 
     @classmethod
     def of(cls, array: Any, observed: Any = None, slice_axes: tuple[int, int] = (0, 1)) -> Problem:
@@ -91,7 +92,7 @@ class Problem:
         y, observed = self.y.copy(), self.observed.copy()
         y.reshape(-1)[chosen] = 0
         observed.reshape(-1)[chosen] = False
-        return Problem(y, observed, self.exponent, self.layout, chosen, self.y.reshape(-1)[chosen])
+        return replace(self, y=y, observed=observed, held_out=chosen, held_out_values=self.y.reshape(-1)[chosen])
 
     def held_out_error(self, x: Any) -> float | None:
         """Return the root mean square error of x on the held-out entries, in the data's unit."""

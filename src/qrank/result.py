@@ -17,6 +17,7 @@ class Status(Enum):
     """How a run ended; the value is a sentence for the user."""
 
     CONVERGED = "The run converged: its stopping rule is met."
+    SETTLED = "The run settled: its schedule has ended."
     STEP_LIMIT = "The run reached its limit of steps before the stopping rule was met; raise max_steps or tol."
     DIVERGED = "The run diverged: the iterate is not finite; start with a larger mu0 or a smaller rho."
     INTERRUPTED = "The run was stopped early; the answer is that of the last finished step."
@@ -37,6 +38,7 @@ class Step(NamedTuple):
     rank: int  # Q-rank of X, or the sum of the ranks of its unfoldings
     slices: int  # slices, or unfoldings, that are not zero
     learning: tuple[float, ...] = ()  # the learner's objective at its start and after every accepted step
+    settled: bool = False  # the schedule ends with this step
 
 
 @dataclass(frozen=True)

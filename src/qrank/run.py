@@ -75,12 +75,14 @@ class Run:
             return Status.DIVERGED
         if max(step.primal, step.change) <= self.method.tolerance(kernels.of(self.problem.y).eps(self.problem.y)):
             return Status.CONVERGED
+        if step.settled:
+            return Status.SETTLED
         return Status.STEP_LIMIT if self.k >= self.method.max_steps else Status.INTERRUPTED
 
     def _record(self, step: Step, held: float | None) -> Record:
         scale = self.problem.scale
         step = step._replace(objective=step.objective * scale, mu=step.mu / scale)
-        return Record(self.k, self.seconds, *step, held)
+        return Record(self.k, self.seconds, *step[:-1], held)  # all but whether it is settled
 
     def answer(self) -> Any:
         """Return X after the last step, scaled, slices last; the next step overwrites it."""
@@ -92,3 +94,10 @@ class Run:
             return None
         with self._threads():
             return self.method.learned(self.problem, self.state, self.work)
+
+    def deviation(self) -> Any:
+        """Return the standard deviation that the method's own model gives to each entry, scaled, or None."""
+        if self.status is Status.DIVERGED:
+            return None
+        with self._threads():
+            return self.method.deviation(self.problem, self.state, self.work)

@@ -28,6 +28,8 @@ class Method:
     about: ClassVar[str]
     shares_out: ClassVar[bool] = False  # its kernels use threads.py throughout: BLAS needs no threads of its own
 
+    after: ClassVar[str | None] = None  # the method whose answer it starts from, as `problem.start`
+
     fit: ClassVar[Any] = Exact()  # how the answer agrees with what is known
     presets: ClassVar[dict[str, dict[str, Any]]] = {"default": {}}
 
@@ -62,6 +64,10 @@ class Method:
 
     def learned(self, problem: Problem, state: Any, work: Workspace) -> Transform | None:
         """Return the transform that the run ended with, for methods that have one; no step comes after it."""
+        return None
+
+    def deviation(self, problem: Problem, state: Any, work: Workspace) -> Any:
+        """Return the standard deviation that the method's model gives to each entry of X, or None where it has none."""
         return None
 
     @classmethod
