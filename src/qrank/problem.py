@@ -74,6 +74,27 @@ class Problem:
         return self.norm or 1.0
 
     @cached_property
+    def spread(self) -> float:
+        """The standard deviation of the scaled known values; their size where all are equal, 1 where all are 0."""
+        return kernels.of(self.y).spread(self.y, self.observed)
+
+    @cached_property
+    def smoothness(self) -> np.ndarray:
+        """How smooth the known values are along each axis: from 0 to about 1 where their order means nothing."""
+        return kernels.of(self.y).smoothness(self.y, self.observed)
+
+    @cached_property
+    def single(self) -> Problem:
+        """The same problem in single precision."""
+        kind = kernels.of(self.y)
+        if kind.eps(self.y) > 1e-9:
+            return self
+        start = None if self.start is None else kind.single(self.start)
+        found = replace(self, y=kind.single(self.y), start=start)
+        found.__dict__.update(smoothness=self.smoothness, spread=self.spread)  # to the digit those of the double one
+        return found
+
+    @cached_property
     def count(self) -> int:
         """The number of observed entries."""
         return int(self.observed.sum())
