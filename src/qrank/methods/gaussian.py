@@ -105,8 +105,8 @@ class GaussianPatches(Method):
 
         change = math.sqrt(sums(advance, x, state.x, problem.y, problem.observed)[0]) / problem.size
         k = state.k + 1
-        step = Step(found.left_out, 0.0, change, change, 0.0, 0, 0, settled=k >= self.rounds)
-        return State(x, found.variance, found.left_out, k), step
+        step = Step(found.error, 0.0, change, change, 0.0, 0, 0, settled=k >= self.rounds)
+        return State(x, found.variance, found.factor, k), step
 
     def answer(self, problem: Problem, state: State, work: Workspace) -> np.ndarray:
         """Return X."""

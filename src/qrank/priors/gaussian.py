@@ -23,6 +23,10 @@ SCORES = 12  # principal scores that tell the kinds apart
 SAMPLE = 6000  # blocks that k-means and the principal directions are found on
 LEARN = 30000  # blocks that the laws are learned from, at any place of the array
 LLOYD = 15  # steps of k-means
+MEMBERS = 2  # blocks that a kind has at least, for each eigenpair
+TRIED = 50  # blocks of a kind on which its noise is found
+NOISE = (1, 4, 16, 64)
+LIK = True
 PIECE = 1 << 24  # bytes that a piece of blocks works in
 GROUP = 1 << 26  # bytes of results before they are added up
 
@@ -32,7 +36,8 @@ class Expected(NamedTuple):
 
     x: np.ndarray  # the expectation of every entry
     variance: np.ndarray
-    left_out: float  # rms over the known entries of (error of what the others say) / its deviation
+    factor: float  # rms over the known entries of (error of what the others say) / its deviation
+    error: float  # rms over the known entries of the error of what the others say
 
 
 @dataclass(frozen=True)
@@ -48,30 +53,40 @@ class Kinds:
         """Return the expectation of every entry given the known values Y, under laws learned from the fill X."""
         whole = tuple(1 for _ in x.shape)
         everywhere = Cover.of(x.shape, self.block, whole, (0,) * x.ndim).sample(LEARN, rng)
-        centres, laws = self.learned(everywhere, x, rng)
+        centres, laws = self.learned(everywhere, x, y, observed, rng)
         cover = Cover.of(x.shape, self.block, self.stride, [int(rng.integers(s)) for s in self.stride])
         kind = centres.nearest(cover, x)
         total, weight = np.zeros_like(x), np.zeros_like(x)
-        squares, known = 0.0, 0
+        squares, errors, known = 0.0, 0.0, 0
         for k, law in enumerate(laws):
             for some, found in _conditionals(cover, y, observed, np.flatnonzero(kind == k), law):
                 inverse = 1 / found.variance
                 cover.add(total, some, found.mean * inverse)
                 cover.add(weight, some, inverse)
-                squares += float(np.square(found.left_out, dtype=float).sum())
-                known += int(np.count_nonzero(found.left_out))
+                squares += float((np.square(found.error, dtype=float) / found.expected).sum())
+                errors += float(np.square(found.error, dtype=float).sum())
+                known += int(np.count_nonzero(found.error))
         total /= weight
         np.divide(cover.counts(x.dtype), weight, out=weight)
-        return Expected(total, weight, (squares / max(known, 1)) ** 0.5)
+        return Expected(total, weight, (squares / max(known, 1)) ** 0.5, (errors / max(known, 1)) ** 0.5)
 
-    def learned(self, cover: Cover, x: np.ndarray, rng: np.random.Generator) -> tuple[Centres, list[Gaussian]]:
+    def learned(self, cover, x, y, observed, rng: np.random.Generator) -> tuple[Centres, list[Gaussian]]:
         """Return what tells the kinds of blocks apart, and the law of each."""
         centres = Centres.of(cover, x, self.clusters, rng)
         kind = centres.nearest(cover, x)
+        size = np.bincount(kind, minlength=len(centres.points))
+        enough = size >= min(MEMBERS * self.eigenpairs, size.max())  # of fewer the law would be too sure of itself
+        centres = centres._replace(points=centres.points[enough])
+        kind = centres.nearest(cover, x)
         members = [np.flatnonzero(kind == k) for k in range(len(centres.points))]
-        there = [k for k, blocks in enumerate(members) if len(blocks)]
-        laws = threads.each(lambda s: law_of(cover, x, members[there[s.start]], self.eigenpairs), len(there), 1)
-        return centres._replace(points=centres.points[there]), laws
+        some = [rng.permutation(k)[:TRIED] for k in members]
+
+        def work(s: slice) -> Gaussian:
+            law = law_of(cover, x, members[s.start], self.eigenpairs)
+            return tuned(law, cover.read(y, some[s.start]), cover.read(observed, some[s.start]))
+
+        laws = threads.each(work, len(members), 1)
+        return centres, laws
 
 
 def _conditionals(cover: Cover, y: np.ndarray, observed: np.ndarray, blocks: np.ndarray, law: Gaussian):
@@ -154,6 +169,22 @@ def law_of(cover: Cover, x: np.ndarray, blocks: np.ndarray, eigenpairs: int) -> 
     e2 = (whole - float(w.sum())) / (n - len(w)) if n > len(w) else 0.0
     e2 = max(e2, whole / n * 10 * float(np.finfo(x.dtype).eps), float(np.finfo(x.dtype).tiny) ** 0.5)
     return Gaussian(m, u * np.sqrt(np.maximum(w - e2, 0)).astype(x.dtype), e2)
+
+
+def tuned(law: Gaussian, y: np.ndarray, known: np.ndarray) -> Gaussian:
+    """Return the law with e2 so much larger that each known entry is expected best from the others."""
+    v = pairs(law.b)
+    best, least = law, np.inf
+    for times in NOISE:
+        one = law._replace(e2=law.e2 * times)
+        found = conditional(one, v, y, known)
+        if LIK:
+            miss = float(((np.square(found.error,dtype=float)/found.expected+np.log(found.expected))*known).sum())
+        else:
+            miss = float(np.square(found.error, dtype=float).sum())
+        if miss < least:
+            best, least = one, miss
+    return best
 
 
 def _eigenpairs(rows: np.ndarray, r: int) -> tuple[np.ndarray, np.ndarray]:
