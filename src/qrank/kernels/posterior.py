@@ -73,10 +73,10 @@ def conditional(law: Gaussian, v: np.ndarray, y: np.ndarray, known: np.ndarray) 
     >>> law = Gaussian(np.zeros(2), np.array([[1.0], [1.0]]), 0.5)
     >>> found = conditional(law, pairs(law.b), np.array([[3.0, 0.0]]), np.array([[True, False]]))
     >>> found.mean.round(3).tolist(), found.variance.round(3).tolist()
-    ([[2.0, 2.0]], [[0.667, 0.667]])
+    ([[2.0, 2.0]], [[0.833, 0.833]])
     """
     m, b, e2 = law
-    (n, r), eps = b.shape, float(np.finfo(b.dtype).eps)
+    r, eps = b.shape[1], float(np.finfo(b.dtype).eps)
     first, second = np.triu_indices(r)
     square = np.empty((r, r), int)  # where in a triangle the entries of the square are
     square[first, second] = square[second, first] = np.arange(len(first))
