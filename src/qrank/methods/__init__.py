@@ -4,6 +4,7 @@ from ..errors import InputError, nearest
 from .base import Method
 from .fixed import TNN, TNNC, TQN, TTNN, Slicewise, TQNOracle, TQNRandom
 from .frame import FTNN, TNNLinear
+from .kriging import Kriging
 from .latent import Latent
 from .snn import HaLRTC, SiLRTC
 from .tmac import TMac
@@ -14,7 +15,7 @@ METHODS: dict[str, type[Method]] = {
     kind.name: kind
     for kind in (
         *(VMTQN, MOTQN, Views, TNN, TNNC, TTNN, Slicewise, TQN, TQNRandom, TQNOracle, FTNN, TNNLinear),
-        *(SiLRTC, HaLRTC, TMac, Latent),
+        *(SiLRTC, HaLRTC, TMac, Latent, Kriging),
     )
 }
 
