@@ -6,9 +6,10 @@ moment of the known fibres, D_ic = <fibre i, U_c>, the model is
 
     max  sum_c log N(D_c; 0, alpha_c M + sigma_c I),   M_ij = Ks[s_i, s_j] Kt[t_i, t_j]                       (likelihood)
 
-over Ks, Kt, alpha and sigma, by EM (`kronecker.py`), from Ks = I; the missing fibres are the posterior mean. EM is ended
-early, which is what keeps Ks (as many numbers as pairs of places) from learning noise: the number of steps, a and p are
-those that predict held-out known fibres best. The first steps learn Kt alone, with one alpha and one sigma.
+over Ks, Kt, alpha and sigma, by EM (`kronecker.py`), from Ks = I; the missing fibres are the posterior mean. Two things
+keep Ks (as many numbers as pairs of places) from learning noise: it and Kt are drawn to ones of equal variances and equal
+covariances, as if by as many more observations as they have rows; and EM is ended early. The number of steps, a and p
+are those that predict held-out known fibres best. The first steps learn Kt alone, with one alpha and one sigma.
 
 | symbol | here | |
 |---|---|---|
@@ -20,7 +21,7 @@ those that predict held-out known fibres best. The first steps learn Kt alone, w
 
 Fibres of which half of the entries are known count as known, with their holes filled by the fibres' own covariance;
 in the end every fibre with some known entries is conditioned on them. A place without any known fibre is
-taken for an average of the others, a time without one for a time like any other at its distances (Kt averaged by lag).
+taken for an average of the others, a time without one is interpolated from the others (with Kt averaged by lag).
 
 One step takes an n x n eigendecomposition for n known fibres. Beyond ``largest`` fibres the places are put into groups of
 neighbours, between which Ks is zero, so small that a step costs as much as one of ``largest`` fibres.
@@ -49,6 +50,7 @@ from .kronecker import Covariances, Known
 
 TIMES_ONLY = 30  # steps that learn Kt alone
 STILL = 1e-3  # change of Kt below which they are over
+EVEN = 1e-3  # least eigenvalue of a covariance that was averaged by lag, relative
 FIRST = 0.1  # share of a time's variance that is its own, at the start
 
 
@@ -82,7 +84,7 @@ class Kriging(Method):
     times: int | None = None  # the axis of y that is time; all others are places; None: by hold-out
     a: float | None = None  # power of the place's rms that is divided out; None: 0, 1/2 or 1, by hold-out
     p: float | None = None  # power of the values, which must be at least 0 unless it is 1; None: 1 or 1/2, by hold-out
-    steps: int | None = None  # steps of EM that learn Ks and Kt; None: by hold-out, at most 20
+    steps: int | None = None  # steps of EM that learn Ks and Kt; None: by hold-out, at most 30
     largest: int = 2000  # known fibres in one eigendecomposition
 
     def __post_init__(self) -> None:
@@ -190,8 +192,8 @@ def groups(s: np.ndarray, n_places: int, largest: int) -> np.ndarray:
 def known_to_all(k: Covariances, known: Known) -> Covariances:
     """Return the covariances with rows for places and times without a known fibre, of which EM can learn nothing.
 
-    Such a place is the average of the known places and something of its own; such a time has with another one the mean
-    covariance of known times at the same distance, as far as that is a covariance.
+    Such a place is the average of the known places and something of its own; such a time is the
+    mixture of known times that would predict it if covariances were those of the lag alone, and something of its own.
 
     >>> k = Covariances(np.eye(3), np.array([[1, 0.8, 0], [0.8, 1, 0], [0, 0, 1]]), np.ones(1), np.ones(1))
     >>> known = Known(np.ones((2, 1)), np.array([0, 1]), np.array([0, 1]), np.zeros(3, int))
@@ -214,10 +216,10 @@ def known_to_all(k: Covariances, known: Known) -> Covariances:
     count = np.bincount(lags.ravel(), minlength=len(kt))
     by_lag = np.bincount(lags.ravel(), inner.ravel(), len(kt)) / np.maximum(count, 1)
     by_lag[count == 0] = inner[lags > 0].mean() if len(seen) > 1 else 0
-    own = by_lag[0]
+    w, u = np.linalg.eigh(by_lag[np.abs(np.subtract.outer(np.arange(len(kt)), np.arange(len(kt))))])
+    even = (u * np.maximum(w, EVEN * w[-1])) @ u.T  # the same for all pairs of a lag, and a covariance
     for t in np.flatnonzero(~then):
-        row = by_lag[np.abs(t - seen)]
-        explained = float(row @ np.linalg.lstsq(inner, row, rcond=1e-10)[0])
-        kt[t, seen] = kt[seen, t] = row * min(1.0, math.sqrt(own / max(explained, 1e-300)))
-        kt[t, t] = own
+        mix = np.linalg.solve(even[np.ix_(seen, seen)], even[seen, t])
+        kt[t, seen] = kt[seen, t] = inner @ mix
+        kt[t, t] = max(by_lag[0], mix @ inner @ mix)
     return k._replace(ks=ks, kt=kt)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..errors import InputError
+from ..errors import InputError, KindError
 from ..kernels.memory import Workspace
 from ..problem import Problem
 from ..run import Run
@@ -24,7 +24,7 @@ from .fibres import arranged, fibre_axes, known_fibres, restored
 ENOUGH = 12  # known fibres without which there is nothing to choose by
 SHARE = 1 / 7
 KEPT = 2  # settings that go on after Kt is learned
-AT_MOST = 20  # steps of EM for Ks and Kt
+AT_MOST = 30  # steps of EM for Ks and Kt
 PATIENCE = 4  # steps without a better held-out error
 
 
@@ -66,7 +66,9 @@ def _axes(given: Any, problem: Problem, outer: tuple[int, ...]) -> tuple[int, ..
     d = len(outer)
     if given is None:
         return tuple(sorted(outer[i] for i in fibre_axes(problem.observed)))
-    axes = (given,) if isinstance(given, int | np.integer) else tuple(given)
+    axes = tuple(given) if isinstance(given, list | tuple) else (given,)
+    if any(isinstance(i, bool) or not isinstance(i, int | np.integer) for i in axes):
+        raise KindError(f"axis must be an axis or some axes of the array, not {given!r}")
     if any(not -d <= i < d for i in axes) or not 0 < len({i % d for i in axes}) < d:
         raise InputError(f"axis = {given} must be one or some, not all, of the axes 0 to {d - 1} of the array")
     return tuple(sorted({int(i) % d for i in axes}))

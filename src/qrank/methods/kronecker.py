@@ -22,6 +22,7 @@ from scipy import sparse
 RATIOS = np.geomspace(1e-8, 1e4, 121)  # where sigma_c / alpha_c is looked for, besides near its last value
 NEAR = np.array([0.95, 1.0, 1.05])
 TINY = 1e-12  # relative; below it an eigenvalue is rounding
+FLOOR = 1e-100  # of alpha, where all is zero
 
 
 class Known(NamedTuple):
@@ -86,7 +87,8 @@ def likeliest(m: np.ndarray, g2: np.ndarray, ratio: np.ndarray | None) -> tuple[
         logs = np.column_stack([logs, *(one[1] for one in near)])
         tried = np.column_stack([tried, *(ratio * factor for factor in NEAR)])
     best = np.arange(c), np.argmin(np.log(np.maximum(q, np.finfo(float).tiny)) + logs, axis=1)
-    return q[best], q[best] * tried[best]
+    alpha = np.maximum(q[best], FLOOR)
+    return alpha, alpha * tried[best]
 
 
 def _profile(m: np.ndarray, g2: np.ndarray, ratio: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -104,7 +106,7 @@ class Stepped(NamedTuple):
     kt: np.ndarray
 
 
-def step(k: Covariances, known: Known, common: bool, places: bool) -> Stepped:
+def step(k: Covariances, known: Known, common: bool, places: bool, prior: float = 1.0) -> Stepped:
     """Make one step of EM.
 
     ``common``: one alpha and one sigma for all coefficients; ``places``: Ks is learned, too. With P_c = V_c^-1,
@@ -115,7 +117,9 @@ def step(k: Covariances, known: Known, common: bool, places: bool) -> Stepped:
         Ks <- Ks tr(Kt'^-1 Kt)/T + Ks agg_s(W o Kt Kt'^-1 Kt) Ks / (T C),   Kt' the new Kt                     (E-s)
 
     agg_t sums over the fibres of each pair of times, agg_s over those of each pair of places. Both are scaled to mean
-    diagonal 1, which alpha takes up in the next step. The likelihood never falls.
+    diagonal 1, which alpha takes up in the next step. The likelihood never falls if ``prior`` is 0; else each new K is
+    mixed with one of equal variances and equal covariances, its own means, as if by ``prior`` times its size observations
+    more (S C of Kt, T C of Ks are there).
     """
     parts = list(blocks(k, known))
     g = [part.e.T @ known.d[part.i] for part in parts]
@@ -132,12 +136,13 @@ def step(k: Covariances, known: Known, common: bool, places: bool) -> Stepped:
     value = -0.5 * float(np.log(v).sum() + (g2 / v).sum())
     ks, kt, c = k.ks, k.kt, known.d.shape[1]
     summed = sum(_sums(w, ks, known.s[p.i], known.t[p.i], len(kt)) for p, w in zip(parts, weights, strict=True))
-    new_t = kt + kt @ summed @ kt / (len(ks) * c)  # (E-t)
+    new_t = _mixed(kt + kt @ summed @ kt / (len(ks) * c), len(ks) * c, prior)  # (E-t)
     if places:
         solved = np.linalg.solve(new_t + TINY * np.trace(new_t) / len(kt) * np.eye(len(kt)), kt)
         turned = kt @ solved
         summed = sum(_sums(w, turned, known.t[p.i], known.s[p.i], len(ks)) for p, w in zip(parts, weights, strict=True))
-        ks = _unit(ks * (np.trace(solved) / len(kt)) + ks @ summed @ ks / (len(kt) * c))  # (E-s)
+        new_s = ks * (np.trace(solved) / len(kt)) + ks @ summed @ ks / (len(kt) * c)
+        ks = _unit(_mixed(new_s, len(kt) * c, prior, known.group))  # (E-s)
     return Stepped(Covariances(k.ks, kt, alpha, sigma), beta, value, ks, _unit(new_t))
 
 
@@ -152,6 +157,20 @@ def _sums(w: np.ndarray, k: np.ndarray, of: np.ndarray, over: np.ndarray, size: 
     """Return the sums of W o K[of, of] over the fibres of each pair of what `over` names (size, size)."""
     named = sparse.csr_matrix((np.ones(len(over)), (over, np.arange(len(over)))), (size, len(over)))
     return named @ np.ascontiguousarray((named @ (w * k[of][:, of])).T)
+
+
+def _mixed(k: np.ndarray, count: int, prior: float, group: np.ndarray | None = None) -> np.ndarray:
+    """Return K, learned from ``count`` observations, with those of the prior."""
+    n = len(k)
+    same = np.ones((n, n), bool) if group is None else group[:, None] == group
+    pairs = int(same.sum()) - n
+    if not pairs:
+        return k
+    own = np.trace(k) / n
+    between = (float(k[same].sum()) - n * own) / pairs
+    usual = np.where(same, between, 0) + (own - between) * np.eye(n)
+    share = prior * n / (count + prior * n)
+    return (1 - share) * k + share * usual
 
 
 def _unit(k: np.ndarray) -> np.ndarray:
