@@ -68,8 +68,8 @@ class State(NamedTuple):
 
     @property
     def learned(self) -> int | None:
-        """How many steps of EM have changed Ks; None before alpha and sigma are fitted for each coefficient."""
-        return self.done - TIMES_ONLY - 1 if self.done > TIMES_ONLY else None
+        """How many steps of EM have changed Ks; -1 where Kt alone is learned, None before that."""
+        return self.done - TIMES_ONLY - 1 if self.done >= TIMES_ONLY else None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -85,7 +85,7 @@ class Kriging(Method):
     a: float | None = None  # power of the place's rms that is divided out; None: 0, 1/2 or 1, by hold-out
     p: float | None = None  # power of the values, which must be at least 0 unless it is 1; None: 1 or 1/2, by hold-out
     steps: int | None = None  # steps of EM that learn Ks and Kt; None: by hold-out, at most 30
-    largest: int = 2000  # known fibres in one eigendecomposition
+    largest: int = 1500  # known fibres in one eigendecomposition
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -25,7 +25,9 @@ ENOUGH = 12  # known fibres without which there is nothing to choose by
 SHARE = 1 / 7
 KEPT = 2  # settings that go on after Kt is learned
 AT_MOST = 30  # steps of EM for Ks and Kt
-PATIENCE = 4  # steps without a better held-out error
+PATIENCE = 4  # steps without a held-out error that is better by the share WORTH
+WORTH = 0.002
+BEHIND = 0.01  # share by which the second setting may be worse than the first after the same steps
 
 
 class Settings(NamedTuple):
@@ -90,7 +92,7 @@ def held_out(problem: Problem, settings: Settings, rng: np.random.Generator) -> 
         return None
     lost, hidden = ~on.any(2), np.zeros_like(known)
     for along in (0, 1):  # whole times, whole places
-        gone = lost.all(along)
+        gone = np.all(lost, axis=along)
         if 2 * gone.sum() * known.shape[along] > max(1, lost.sum()) and (~gone).sum() >= 4:
             chosen = rng.choice(np.flatnonzero(~gone), max(1, round(SHARE * (~gone).sum())), replace=False)
             np.moveaxis(hidden, 1 - along, 0)[chosen] = True
@@ -126,15 +128,18 @@ def _best(method: Method, seen: list[Settings], problem: Problem, hidden: np.nda
         for a in [0.0, 0.5, 1.0] if options.a is None else [base.a]:
             if (a, p) != (base.a, base.p):
                 trials.append(trial(base._replace(a=a, p=p)))
-    best, chosen = math.inf, base
+    best, chosen, pacemaker = math.inf, base, []
     for first, settings, errors in sorted(trials, key=lambda one: one[0])[:KEPT]:
-        least, since = first, 0
+        least, since, seen_errors = first, 0, []
         for error, steps in errors:
+            seen_errors.append(error)
             if error < best:
                 best, chosen = error, settings._replace(steps=steps)
-            least, since = (error, 0) if error < least else (least, since + 1)
-            if since >= PATIENCE and options.steps is None:
+            least, since = (error, 0) if error < (1 - WORTH) * least else (least, since + 1)
+            behind = steps >= 2 and steps < len(pacemaker) and error > (1 + BEHIND) * pacemaker[steps]
+            if options.steps is None and (since >= PATIENCE or behind):
                 break
+        pacemaker = pacemaker or seen_errors
     return chosen if options.steps is None else chosen._replace(steps=options.steps)
 
 
