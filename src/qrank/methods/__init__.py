@@ -5,6 +5,7 @@ from .base import Method
 from .fixed import TNN, TNNC, TQN, TTNN, Slicewise, TQNOracle, TQNRandom
 from .frame import FTNN, TNNLinear
 from .gaussian import GaussianPatches
+from .kriging import Kriging
 from .latent import Latent
 from .snn import HaLRTC, SiLRTC
 from .tmac import TMac
@@ -15,7 +16,7 @@ METHODS: dict[str, type[Method]] = {
     kind.name: kind
     for kind in (
         *(VMTQN, MOTQN, Views, TNN, TNNC, TTNN, Slicewise, TQN, TQNRandom, TQNOracle, FTNN, TNNLinear),
-        *(SiLRTC, HaLRTC, TMac, Latent, GaussianPatches),
+        *(SiLRTC, HaLRTC, TMac, Latent, GaussianPatches, Kriging),
     )
 }
 
