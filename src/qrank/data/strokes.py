@@ -30,7 +30,7 @@ def _cover(frame: np.ndarray, over: np.ndarray, rate: float) -> None:
     """Make entries, given as rows and columns, False in their order until the share is reached."""
     rows, columns = over
     inside = (rows >= 0) & (rows < frame.shape[0]) & (columns >= 0) & (columns < frame.shape[1])
-    places = np.ravel_multi_index((rows[inside], columns[inside]), frame.shape)
+    places = rows[inside] * frame.shape[1] + columns[inside]
     flat = frame.reshape(-1)
     _, first = np.unique(places, return_index=True)
     new = places[np.sort(first)]
