@@ -7,6 +7,7 @@ from .fixed import TNN, TNNC, TQN, TTNN, Slicewise, TQNOracle, TQNRandom
 from .frame import FTNN, TNNLinear
 from .interpolate import Interpolate
 from .latent import Latent
+from .similar import Similar
 from .smooth import Smooth
 from .snn import HaLRTC, SiLRTC
 from .tmac import TMac
@@ -18,7 +19,7 @@ METHODS: dict[str, type[Method]] = {
     for kind in (
         *(VMTQN, MOTQN, Views, TNN, TNNC, TTNN, Slicewise, TQN, TQNRandom, TQNOracle, FTNN, TNNLinear),
         *(SiLRTC, HaLRTC, TMac, Latent),
-        *(Interpolate, Smooth, Biharmonic),
+        *(Interpolate, Smooth, Biharmonic, Similar),
     )
 }
 
