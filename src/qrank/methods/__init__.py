@@ -2,11 +2,15 @@
 
 from ..errors import InputError, nearest
 from .base import Method
+from .biharmonic import Biharmonic
 from .fixed import TNN, TNNC, TQN, TTNN, Slicewise, TQNOracle, TQNRandom
 from .frame import FTNN, TNNLinear
 from .gaussian import GaussianPatches
+from .interpolate import Interpolate
 from .kriging import Kriging
 from .latent import Latent
+from .similar import Similar
+from .smooth import Smooth
 from .snn import HaLRTC, SiLRTC
 from .tmac import TMac
 from .tqn import MOTQN, VMTQN
@@ -16,7 +20,7 @@ METHODS: dict[str, type[Method]] = {
     kind.name: kind
     for kind in (
         *(VMTQN, MOTQN, Views, TNN, TNNC, TTNN, Slicewise, TQN, TQNRandom, TQNOracle, FTNN, TNNLinear),
-        *(SiLRTC, HaLRTC, TMac, Latent, GaussianPatches, Kriging),
+        *(SiLRTC, HaLRTC, TMac, Latent, GaussianPatches, Kriging, Interpolate, Smooth, Biharmonic, Similar),
     )
 }
 
