@@ -109,11 +109,27 @@ class Problem:
         if not 0 < share < 1:
             raise InputError(f"the share to hold out must lie between 0 and 1, not {share}")
         positions = np.flatnonzero(self.observed)
-        chosen = np.sort(rng.choice(positions, min(max(1, round(share * len(positions))), len(positions) - 1), False))
+        return self.without(np.sort(rng.choice(positions, max(1, round(share * len(positions))), False)))
+
+    def without(self, positions: np.ndarray) -> Problem:
+        """Hide the entries at flat positions from the methods; at least one stays known."""
+        chosen = positions if len(positions) < np.count_nonzero(self.observed) else positions[:-1]
         y, observed = self.y.copy(), self.observed.copy()
         y.reshape(-1)[chosen] = 0
         observed.reshape(-1)[chosen] = False
         return replace(self, y=y, observed=observed, held_out=chosen, held_out_values=self.y.reshape(-1)[chosen])
+
+    def part(self, box: tuple[slice, ...]) -> Problem:
+        """Return the problem of a part of the array, given as slices of y's axes.
+
+        >>> Problem.of(np.ones((4, 5, 6))).part((slice(3), slice(2), slice(5))).layout.shape
+        (2, 5, 3)
+        """
+        y, observed = np.ascontiguousarray(self.y[box]), np.ascontiguousarray(self.observed[box])
+        shape = [0] * y.ndim
+        for axis, n in zip(self.layout.rest + self.layout.slice_axes, y.shape, strict=True):
+            shape[axis] = n
+        return Problem(y, observed, self.exponent, Layout(tuple(shape), self.layout.slice_axes))
 
     def held_out_error(self, x: Any) -> float | None:
         """Return the root mean square error of x on the held-out entries, in the data's unit."""

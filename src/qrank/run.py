@@ -66,7 +66,7 @@ class Run:
                 return
             self.k += 1
             self.status = self._status(step)
-            if self._single and self.status is Status.INTERRUPTED and step.primal < method.single:
+            if self._single and self.status is Status.INTERRUPTED and 0 < step.primal < method.single:
                 self._single, self.state = False, like_type(self.state, problem.y)
             held = None if problem.held_out is None else problem.held_out_error(self.answer())
             self.seconds += time.perf_counter() - start

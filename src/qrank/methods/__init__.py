@@ -1,6 +1,7 @@
 """METHODS: every method by its name."""
 
 from ..errors import InputError, nearest
+from .auto import Auto
 from .base import Method
 from .biharmonic import Biharmonic
 from .fixed import TNN, TNNC, TQN, TTNN, Slicewise, TQNOracle, TQNRandom
@@ -19,7 +20,7 @@ from .views import Views
 METHODS: dict[str, type[Method]] = {
     kind.name: kind
     for kind in (
-        *(VMTQN, MOTQN, Views, TNN, TNNC, TTNN, Slicewise, TQN, TQNRandom, TQNOracle, FTNN, TNNLinear),
+        *(Auto, VMTQN, MOTQN, Views, TNN, TNNC, TTNN, Slicewise, TQN, TQNRandom, TQNOracle, FTNN, TNNLinear),
         *(SiLRTC, HaLRTC, TMac, Latent, GaussianPatches, Kriging, Interpolate, Smooth, Biharmonic, Similar),
     )
 }
@@ -36,4 +37,4 @@ def method_named(name: str) -> type[Method]:
     return METHODS[name]
 
 
-__all__ = ["METHODS", "Method", "method_named"]
+__all__ = ["METHODS", "Auto", "Method", "method_named"]

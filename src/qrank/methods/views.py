@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, ClassVar
 
@@ -36,6 +36,7 @@ SHORT = 4  # an axis up to this length is no side of a slice
 JUDGES = 20_000  # held-out entries that judge the views: more tell no more
 PATIENCE = 8  # steps without a lower held-out error after which a judged run ends
 FALLS = 0.995  # the held-out error falls if three steps take it below this part of the three before
+SLIGHT = 0.03  # views of less weight than this are left out afterwards
 STANDS = 1.05  # the rank stands still if it grows by less than this while sigma falls by e
 FULL = 0.6  # and if it is below this part of what it could be
 LINGER = 15  # steps at the level of the noise
@@ -109,6 +110,18 @@ class Views(Recipe):
         if weights is not None and weights.ndim == 2:
             weights = weights * np.where(np.arange(weights.shape[1]) == 0, self._unit(problem, seen), 1)
         return Average(tuple(seen), shape, weights, judge)
+
+    def as_judged(self, problem: Problem, state: State) -> Views:
+        """Return the method with the weights and the depth that a judged run has found, for a run of all that is known."""
+        trail, views = np.array(state.prior.trail), self.prior(problem).priors
+        table = trail[:, [0, *range(3, trail.shape[1])]]
+        table[:, 0] /= self._unit(problem, views)  # sigma over v
+        late = table[len(table) // 2 :, 1:].mean(axis=0)
+        table[:, 1:] *= late >= SLIGHT
+        table[:, 1:] /= table[:, 1:].sum(axis=1, keepdims=True)
+        depth = max(2.0, 1 / table[-1, 0])
+        steps = max(2, 1 + round(math.log(depth) / math.log(state.rho)))
+        return replace(self, judged=False, weights=table, depth=depth, steps=steps)
 
     def _unit(self, problem: Problem, seen: Sequence[Seen]) -> float:
         """Return the lam of sigma = v."""

@@ -97,6 +97,9 @@ class Average(Prior):
         inner = work.part("seen")  # what a prior keeps in its spare array must last until it is added
         stacks = zip(self._stacks(t, inner), state.each, weights, strict=True)
         for (seen, stack, scale, offsets), one, weight in stacks:
+            if weight == 0 and self.judge is None:
+                found.append(Proxed(None, one, 0.0, 0, 0))
+                continue
             proxed = seen.prior(stack, scale * lam, one, inner)
             if self.judge is not None:
                 seen_at.append(kind.sampled(proxed.x, seen.view, offsets, self.shape, self.judge[0]))
