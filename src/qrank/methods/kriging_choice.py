@@ -25,6 +25,7 @@ ENOUGH = 12  # known fibres without which there is nothing to choose by
 SHARE = 1 / 7
 KEPT = 2  # settings that go on after Kt is learned
 AT_MOST = 30  # steps of EM for Ks and Kt
+ALL = 200  # steps of a trial, at most: more than there are
 PATIENCE = 4  # steps without a held-out error that is better by the share WORTH
 WORTH = 0.002
 BEHIND = 0.01  # share by which the second setting may be worse than the first after the same steps
@@ -118,7 +119,7 @@ def _best(method: Method, seen: list[Settings], problem: Problem, hidden: np.nda
 
     def trial(settings: Settings) -> tuple[float, Settings, Iterator[tuple[float, int]]]:
         errors = _errors(method, settings, without, hidden, truth)
-        return next(errors)[0], settings, errors
+        return next(errors, (math.inf, 0))[0], settings, errors  # none where the run diverged
 
     options: Any = method
     trials = [trial(one) for one in seen]  # first: which axis is time
@@ -147,9 +148,9 @@ def _errors(
     method: Method, settings: Settings, without: Problem, hidden: np.ndarray, truth: np.ndarray
 ) -> Iterator[tuple[float, int]]:
     """Yield the held-out error once Kt is learned, and after every step from there on, with the number of steps."""
-    steps = AT_MOST if getattr(method, "steps", None) is None else settings.steps
+    steps = AT_MOST if getattr(method, "steps", None) is None else min(settings.steps, AT_MOST)
     given = {"a": settings.a, "p": settings.p, "times": settings.times, "axis": settings.axis, "steps": steps}
-    run = Run(without, replace(method, **given), rng=0)
+    run = Run(without, replace(method, **given, max_steps=ALL), rng=0)
     for state, _ in run:
         if state.learned is None:
             continue
