@@ -10,7 +10,10 @@ answer of another method: it mends a fill whose blocks already are about like th
 | ``cube`` | axes of at most 4 entries whole, 6 along the others, 5 x 5 in the slice |
 | ``slice`` | axes of at most 4 entries whole, 1 along the others, 6 x 6 in the slice |
 
-Where the other axes have few entries, the sides of a fibre in the slice are larger, up to 8 for a matrix.
+Where the other axes have few entries, the sides of a fibre in the slice are larger, up to 8 for a matrix. Rounds before the
+last use every second place only. Sides, kinds, eigenpairs and the rule for the noise were compared on the balloons cube and two
+clips at quarter size; generated clips and spectral fields, COIL-20 and CIFAR-10 only confirmed them. What is left to choose is
+whether to use it at all: it gains where pixels are alike along the other axes, and may lose a little on clips.
 """
 
 from __future__ import annotations
@@ -32,6 +35,7 @@ from .base import Method, check_number
 SHAPES = ("fibre", "cube", "slice")
 FIBRE = 128  # entries that the other axes of a fibre have at most
 ENTRIES = 100  # entries that a fibre has about at least
+FEWEST, MOST = 30, 80  # eigenpairs
 SHORT = 4  # axes up to this are never cut: colours
 
 
@@ -54,7 +58,7 @@ class GaussianPatches(Method):
 
     shape: Any = None  # a name, or the sides of a block, those of the slice axes last; None: fibre or cube, by the size
     clusters: int = 64  # at most; kinds with too few blocks are not kept
-    eigenpairs: int = 40
+    eigenpairs: int | None = None  # None: half as many as a block has known entries, from 30 to 80
     rounds: int = 3
     stride: int | None = None  # of the grid in the last round; None: 1 for sides up to 3, else half of the side
 
@@ -119,7 +123,10 @@ class GaussianPatches(Method):
     def step(self, problem: Problem, state: State, work: Workspace) -> tuple[State, Step]:
         """Run one round; its objective is the rms error of known entries that are expected from the others."""
         shape, k = problem.y.shape, state.k + 1
-        kinds = Kinds(self.block(shape), int(self.clusters), int(self.eigenpairs))
+        block = self.block(shape)
+        known = math.prod(block) * problem.count / problem.y.size
+        eigenpairs = min(max(FEWEST, known / 2), MOST) if self.eigenpairs is None else self.eigenpairs
+        kinds = Kinds(block, int(self.clusters), int(eigenpairs))
         stride = self.strides(kinds.block, shape, k >= self.rounds)
         x, variance, error = kinds.expected(state.x, problem.y, problem.observed, stride, work.rng)
 

@@ -87,9 +87,10 @@ class Kinds:
     ) -> tuple[Centres, list[Gaussian]]:
         """Return what tells the kinds of blocks apart, and the law of each."""
         cover = Cover.anywhere(x.shape, self.block, LEARN, rng)
-        centres = Centres.of(cover, x, self.clusters, rng)
+        least = MEMBERS * min(self.eigenpairs, len(cover.inside))
+        centres = Centres.of(cover, x, max(1, min(self.clusters, len(cover.corners) // (2 * least))), rng)
         size = np.bincount(centres.nearest(cover, x), minlength=len(centres.points))
-        centres = centres._replace(points=centres.points[size >= min(MEMBERS * self.eigenpairs, size.max())])
+        centres = centres._replace(points=centres.points[size >= min(least, size.max())])
         kind = centres.nearest(cover, x)
         members = [np.flatnonzero(kind == k) for k in range(len(centres.points))]
         tried = [rng.permutation(blocks)[:TRIED] for blocks in members]
