@@ -20,7 +20,7 @@ class Cover:
     >>> cover.read(np.arange(20).reshape(4, 5), np.array([0, 8]))
     array([[ 0,  1,  5,  6],
            [13, 14, 18, 19]])
-    >>> cover.counts(np.dtype(int))[0].tolist()
+    >>> cover.times_counts(np.ones((4, 5), int))[0].tolist()
     [1, 2, 1, 1, 1]
     """
 
@@ -60,9 +60,11 @@ class Cover:
         """Add rows to a C-contiguous array where the blocks are; where these overlap, all are added."""
         np.add.at(x.reshape(-1), self.corners[blocks][:, None] + self.inside, rows)
 
-    def counts(self, dtype: np.dtype) -> np.ndarray:
-        """Return for each entry of the array how many blocks cover it."""
-        return reduce(np.multiply.outer, [along.astype(dtype) for along in self.times])
+    def times_counts(self, x: np.ndarray) -> np.ndarray:
+        """Multiply each entry of an array, in place, by how many blocks cover it; return the array."""
+        for axis, along in enumerate(self.times):
+            x *= along.astype(x.dtype).reshape(-1, *(1,) * (x.ndim - 1 - axis))
+        return x
 
 
 def _steps(shape: Sequence[int]) -> list[int]:

@@ -10,7 +10,10 @@ answer of another method: it mends a fill whose blocks already are about like th
 | ``cube`` | axes of at most 4 entries whole, 6 along the others, 5 x 5 in the slice |
 | ``slice`` | axes of at most 4 entries whole, 1 along the others, 6 x 6 in the slice |
 
-Where the other axes have few entries, the sides of a fibre in the slice are larger, up to 8 for a matrix.
+Where the other axes have few entries, the sides of a fibre in the slice are larger, up to 8 for a matrix. Rounds before the
+last use every second place only. Sides, kinds, eigenpairs and the noise were chosen by the error on the missing entries of
+the balloons cube, two clips at quarter size and 90 views of COIL-20; generated clips and spectral fields were looked at
+beside them. It gains where pixels are alike along the other axes, and may lose a little on clips.
 """
 
 from __future__ import annotations
@@ -32,6 +35,7 @@ from .base import Method, check_number
 SHAPES = ("fibre", "cube", "slice")
 FIBRE = 128  # entries that the other axes of a fibre have at most
 ENTRIES = 100  # entries that a fibre has about at least
+FEWEST, MOST = 30, 80  # eigenpairs
 SHORT = 4  # axes up to this are never cut: colours
 
 
@@ -55,7 +59,7 @@ class GaussianPatches(Method):
 
     shape: Any = None  # a name, or the sides of a block, those of the slice axes last; None: fibre or cube, by the size
     clusters: int = 64  # at most; kinds with too few blocks are not kept
-    eigenpairs: int = 40
+    eigenpairs: int | None = None  # None: half as many as a block has known entries, from 30 to 80
     rounds: int = 3
     stride: int | None = None  # of the grid in the last round; None: 1 for sides up to 3, else half of the side
 
@@ -120,9 +124,14 @@ class GaussianPatches(Method):
     def step(self, problem: Problem, state: State, work: Workspace) -> tuple[State, Step]:
         """Run one round; its objective is the rms error of known entries that are expected from the others."""
         shape, k = problem.y.shape, state.k + 1
-        kinds = Kinds(self.block(shape), int(self.clusters), int(self.eigenpairs))
+        block = self.block(shape)
+        known = math.prod(block) * problem.count / problem.y.size
+        eigenpairs = min(max(FEWEST, known / 2), MOST) if self.eigenpairs is None else self.eigenpairs
+        kinds = Kinds(block, int(self.clusters), int(eigenpairs))
         stride = self.strides(kinds.block, shape, k >= self.rounds)
-        x, variance, error = kinds.expected(state.x, problem.y, problem.observed, stride, work.rng)
+        variance = np.empty_like(state.x) if state.variance is None else state.variance
+        out = work.array("spare", shape, state.x.dtype), variance
+        x, variance, error = kinds.expected(state.x, problem.y, problem.observed, stride, work.rng, out)
 
         def advance(x: np.ndarray, x_old: np.ndarray, y: np.ndarray, on: np.ndarray) -> tuple[float]:
             keep_known(x, y, on)
@@ -130,6 +139,7 @@ class GaussianPatches(Method):
             return (float(x_old @ x_old),)
 
         change = math.sqrt(sums(advance, x, state.x, problem.y, problem.observed)[0]) / problem.size
+        work.lend("spare", state.x)
         step = Step(error, 0.0, change, change, 0.0, 0, 0, settled=k >= self.rounds)
         return State(x, variance, k), step
 

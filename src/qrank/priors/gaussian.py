@@ -55,9 +55,17 @@ class Kinds:
     eigenpairs: int
 
     def expected(
-        self, x: np.ndarray, y: np.ndarray, observed: np.ndarray, stride: tuple[int, ...], rng: np.random.Generator
+        self,
+        x: np.ndarray,
+        y: np.ndarray,
+        observed: np.ndarray,
+        stride: tuple[int, ...],
+        rng: np.random.Generator,
+        out: tuple[np.ndarray, np.ndarray] | None = None,
     ) -> Expected:
         """Return the expectation of every entry given the known values Y, under laws that are learned from the fill X.
+
+        All arrays have one shape and are C-contiguous; ``out`` is memory for the expectation and the variance.
 
         >>> x = np.add.outer(np.arange(12.0), np.arange(15.0)) / 20
         >>> known = np.random.default_rng(0).random(x.shape) < 0.5
@@ -69,7 +77,8 @@ class Kinds:
         centres, laws = self.learned(x, y, observed, rng)
         cover = Cover.of(x.shape, self.block, stride, [int(rng.integers(s)) for s in stride])
         kind = centres.nearest(cover, x)
-        total, weight = np.zeros_like(x), np.zeros_like(x)
+        total, weight = out or (np.empty_like(x), np.empty_like(x))
+        total[...] = weight[...] = 0
         squares, known = 0.0, 0
         for k, law in enumerate(laws):
             for blocks, found in _conditionals(cover, y, observed, np.flatnonzero(kind == k), law):
@@ -79,7 +88,8 @@ class Kinds:
                 squares += float(np.square(found.error, dtype=float).sum())
                 known += int(np.count_nonzero(found.error))
         total /= weight
-        np.divide(cover.counts(x.dtype), weight, out=weight)
+        np.divide(1, weight, out=weight)
+        cover.times_counts(weight)
         return Expected(total, weight, (squares / max(known, 1)) ** 0.5)
 
     def learned(
@@ -87,9 +97,10 @@ class Kinds:
     ) -> tuple[Centres, list[Gaussian]]:
         """Return what tells the kinds of blocks apart, and the law of each."""
         cover = Cover.anywhere(x.shape, self.block, LEARN, rng)
-        centres = Centres.of(cover, x, self.clusters, rng)
+        least = MEMBERS * min(self.eigenpairs, len(cover.inside))
+        centres = Centres.of(cover, x, max(1, min(self.clusters, len(cover.corners) // (2 * least))), rng)
         size = np.bincount(centres.nearest(cover, x), minlength=len(centres.points))
-        centres = centres._replace(points=centres.points[size >= min(MEMBERS * self.eigenpairs, size.max())])
+        centres = centres._replace(points=centres.points[size >= min(least, size.max())])
         kind = centres.nearest(cover, x)
         members = [np.flatnonzero(kind == k) for k in range(len(centres.points))]
         tried = [rng.permutation(blocks)[:TRIED] for blocks in members]
