@@ -67,6 +67,16 @@ def test_it_starts_from_an_earlier_answer(rng):
     assert np.abs(answers[0] - answers[1]).max() > 0.05
 
 
+def test_a_lost_slice_stays_as_it_starts():
+    x = 5 + texture(colours=6)
+    known = np.ones(x.shape, bool)
+    known[:, :, 2] = known[10:12, :, 4] = False
+    y = np.where(known, x, np.nan)
+    found, start = qrank.complete(y, method="similar").x, qrank.complete(y, method="smooth").x
+    np.testing.assert_allclose(found[:, :, 2], start[:, :, 2])
+    assert miss(found[10:12, :, 4], x[10:12, :, 4], known[10:12, :, 4]) < 0.3
+
+
 def test_one_known_entry_is_enough():
     y = np.full((9, 10, 3), np.nan)
     y[4, 5, 1] = 7
