@@ -64,11 +64,11 @@ def clip(rng):
 
 
 def test_a_prior_of_ones_own(page, monkeypatch):
-    monkeypatch.setitem(METHODS, "smooth", page["SmoothAlong"])  # the line of registration
+    monkeypatch.setitem(METHODS, "smooth-along", page["SmoothAlong"])  # the line of registration
     x = np.sin(np.linspace(0, 3, 30))[None, None] * np.ones((5, 6, 1))
     observed = np.random.default_rng(0).random(x.shape) < 0.6
     observed[:, :, [0, -1]] = True
-    result = qrank.complete(x, observed, "smooth", tol=1e-6)
+    result = qrank.complete(x, observed, "smooth-along", tol=1e-6)
     assert np.abs(result.x - x).max() < 0.05
     np.testing.assert_array_equal(result.x[observed], x[observed])
 

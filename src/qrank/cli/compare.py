@@ -26,7 +26,9 @@ def compare(
     rates: Annotated[str | None, Opt(help="Shares of the entries that are seen. [default: 0.1,0.3,0.5]")] = None,
     methods: Annotated[str, Opt(help="Names from 'qrank methods'.")] = "vmtqn,tnn,slicewise",
     draws: Annotated[int, Opt(help="Masks drawn for each rate.")] = 2,
-    pattern: Annotated[str, Opt(help="random, fibres, frames, blocks, or mask:FILE (not zero = hidden).")] = "random",
+    pattern: Annotated[
+        str, Opt(help="random, frames, scratches, … (qrank.data.PATTERNS), or mask:FILE (not zero = hidden).")
+    ] = "random",
     slice_axes: options.SliceAxes = None,
     frames: options.Frames = None,
     resize: options.Resize = None,

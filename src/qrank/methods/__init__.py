@@ -2,9 +2,12 @@
 
 from ..errors import InputError, nearest
 from .base import Method
+from .biharmonic import Biharmonic
 from .fixed import TNN, TNNC, TQN, TTNN, Slicewise, TQNOracle, TQNRandom
 from .frame import FTNN, TNNLinear
+from .interpolate import Interpolate
 from .latent import Latent
+from .smooth import Smooth
 from .snn import HaLRTC, SiLRTC
 from .tmac import TMac
 from .tqn import MOTQN, VMTQN
@@ -15,6 +18,7 @@ METHODS: dict[str, type[Method]] = {
     for kind in (
         *(VMTQN, MOTQN, Views, TNN, TNNC, TTNN, Slicewise, TQN, TQNRandom, TQNOracle, FTNN, TNNLinear),
         *(SiLRTC, HaLRTC, TMac, Latent),
+        *(Interpolate, Smooth, Biharmonic),
     )
 }
 

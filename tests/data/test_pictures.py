@@ -1,4 +1,4 @@
-"""Synthetic tensors, patterns, and the demo's clip."""
+"""Synthetic tensors, and the demo's clip."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import qrank
-from qrank.data import PATTERNS, clip, low_q_rank, observed, scenes
+from qrank.data import clip, low_q_rank, observed, scenes
 from qrank.tensor import unfold
 
 
@@ -19,36 +19,6 @@ def test_the_papers_tensor_is_a_projection_on_principal_directions():
     assert np.allclose(unfold(x, 2), (u[:, :3] * s[:3]) @ vt[:3])
     with pytest.raises(qrank.InputError, match="r must lie"):
         low_q_rank((4, 4, 4), r=5)
-
-
-@pytest.mark.parametrize("pattern", PATTERNS)
-@pytest.mark.parametrize("rate", [0.1, 0.5, 0.9])
-def test_share_and_repeatability(pattern, rate):
-    shape = (40, 32, 30, 3)
-    o = observed(shape, rate, pattern, (1, 2), rng=5)
-    assert o.shape == shape
-    assert o.dtype == bool
-    assert abs(o.mean() - rate) < 0.05
-    assert (o == observed(shape, rate, pattern, (1, 2), rng=5)).all()
-    assert not (o == observed(shape, rate, pattern, (1, 2), rng=6)).all()
-
-
-def test_patterns_have_their_structure():
-    fibres = observed((12, 13, 5), 0.4, "fibres", rng=0)
-    assert (fibres.all(axis=2) == fibres.any(axis=2)).all()
-    frames = observed((5, 12, 13), 0.4, "frames", (1, 2), rng=0)
-    assert (frames.all(axis=(1, 2)) == frames.any(axis=(1, 2))).all()
-    assert frames.any(axis=(1, 2)).sum() == 2
-    blocks = observed((64, 64, 4), 0.5, "blocks", rng=0)
-    lonely = ~blocks[:, 1:] & ~blocks[:, :-1]
-    assert lonely.mean() > 0.35  # far above the 0.25 of entries hidden one by one
-
-
-def test_bad_input():
-    with pytest.raises(qrank.InputError, match="unknown pattern 'fibre': did you mean 'fibres'"):
-        observed((4, 4, 4), 0.5, "fibre")
-    with pytest.raises(qrank.InputError, match="not 0"):
-        observed((4, 4, 4), 0)
 
 
 def test_clip_has_cuts_and_is_repeatable():

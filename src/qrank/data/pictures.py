@@ -1,90 +1,12 @@
-"""Data to try things on: the paper's synthetic tensors, patterns of what is observed, and a clip with cuts."""
+"""Pictures and a clip with cuts, to try things on."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 
-from .errors import InputError, nearest
-from .tensor import Layout
-from .transforms import pca
-
 GREY = (0.299, 0.587, 0.114)  # shares of red, green and blue
-Shape = tuple[int, int, int]
-Seed = np.random.Generator | int | None
-
-
-def low_q_rank(shape: tuple[int, int, int] = (50, 50, 50), r: int = 5, rng: Seed = None) -> np.ndarray:
-    """Return the paper's synthetic tensor M x_3 W W^T: M has N(0, 1/n3) entries, W = PCA(M, 3, r); smooth nowhere.
-
-    >>> x = low_q_rank((10, 12, 8), r=3, rng=0)
-    >>> x.shape, int(np.linalg.matrix_rank(x.reshape(-1, 8)))
-    ((10, 12, 8), 3)
-    """
-    if len(shape) != 3 or not 1 <= r <= min(shape[2], shape[0] * shape[1]):
-        raise InputError(
-            f"r must lie between 1 and the length of the third mode, and the shape be n1, n2, n3: {shape}, {r}"
-        )
-    m = np.random.default_rng(rng).normal(0, math.sqrt(1 / shape[2]), shape)
-    w = pca(m, r)
-    return m @ w @ w.T
-
-
-def observed(
-    shape: tuple[int, ...],
-    rate: float,
-    pattern: str = "random",
-    slice_axes: tuple[int, int] = (0, 1),
-    rng: Seed = None,
-) -> np.ndarray:
-    """Return a boolean array, True where an entry is observed; about the share ``rate`` of all entries is.
-
-    ``random``: every entry on its own; ``fibres``: whole fibres of the third mode, the same pixels of every slice;
-    ``frames``: whole slices (where low rank alone cannot help); ``blocks``: rectangles are cut out of every slice.
-
-    >>> o = observed((20, 30, 5), 0.25, "fibres", rng=0)
-    >>> bool((o == o[:, :, :1]).all()), round(float(o.mean()), 1)
-    (True, 0.2)
-    """
-    if not 0 < rate <= 1:
-        raise InputError(f"a rate is the share of entries observed, above 0 and up to 1, not {rate}")
-    if pattern not in PATTERNS:
-        raise InputError(f"unknown pattern '{pattern}'{nearest(pattern, PATTERNS)}")
-    layout = Layout.of(shape, slice_axes)
-    stack = PATTERNS[pattern]((layout.n3, *layout.slice_shape), rate, np.random.default_rng(rng))
-    return np.ascontiguousarray(layout.outer(stack))
-
-
-def _share(shape: Shape, rate: float, rng: np.random.Generator) -> np.ndarray:
-    """Return truth values of which a share, at least one, is true."""
-    n = math.prod(shape)
-    chosen = np.zeros(n, dtype=bool)
-    chosen[rng.permutation(n)[: max(1, round(rate * n))]] = True
-    return chosen.reshape(shape)
-
-
-def _blocks(shape: Shape, rate: float, rng: np.random.Generator) -> np.ndarray:
-    known = np.ones(shape, dtype=bool)
-    _, n1, n2 = shape
-    high, wide = max(1, n1 // 8), max(1, n2 // 8)
-    least = rate * n1 * n2
-    for frame in known:
-        while frame.sum() > least:
-            top, left = rng.integers(n1), rng.integers(n2)
-            frame[top : top + rng.integers(1, high + 1), left : left + rng.integers(1, wide + 1)] = False
-    if not known.any():
-        known[0, 0, 0] = True
-    return known
-
-
-PATTERNS: dict[str, Callable[[Shape, float, np.random.Generator], np.ndarray]] = {
-    "random": lambda shape, rate, rng: rng.random(shape) < rate,
-    "fibres": lambda shape, rate, rng: np.tile(_share((1, *shape[1:]), rate, rng), (shape[0], 1, 1)),
-    "frames": lambda shape, rate, rng: np.tile(_share((shape[0], 1, 1), rate, rng), (1, *shape[1:])),
-    "blocks": _blocks,
-}
 
 
 def scenes(height: int = 60, width: int = 80) -> list[np.ndarray]:
@@ -127,7 +49,14 @@ def _landscape(height: int, width: int, rng: np.random.Generator) -> np.ndarray:
     return np.clip(picture, 0, 1)
 
 
-def clip(frames: int = 40, height: int = 60, width: int = 80, *, colour: bool = True, rng: Seed = 0) -> np.ndarray:
+def clip(
+    frames: int = 40,
+    height: int = 60,
+    width: int = 80,
+    *,
+    colour: bool = True,
+    rng: np.random.Generator | int | None = 0,
+) -> np.ndarray:
     """Return a clip (frames, height, width, 3) in [0, 1] that cuts back and forth between four scenes.
 
     The light of each scene changes, and a ball flies through all of them: along time nothing is smooth or periodic,
