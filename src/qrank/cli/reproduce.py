@@ -49,11 +49,8 @@ class Watch:
         self.running.pop(cell, None)
         self.todo.remove(cell)
         self.done.append((cell, numbers["seconds_in_all"]))
-        count, rank = len(self.done), "" if cell.r is None else f", r = {cell.r}"
-        self.out.print(
-            f"{count}/{count + len(self.todo)} {cell.data}{rank}, {cell.label} at {cell.p:g}, draw {cell.draw}:"
-            f" {numbers['psnr']:.2f} dB, {numbers['steps']} steps, {duration(numbers['seconds'])}",
-        )
+        count = len(self.done)
+        self.out.print(f"{count}/{count + len(self.todo)} {cell.told(numbers)}")
         self._show()
 
     def _show(self) -> None:
