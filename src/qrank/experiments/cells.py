@@ -88,6 +88,9 @@ class Cell:
         """Return what tells the data from others of that name, or say why they cannot be read; None: they are drawn."""
         return None if data in sources.SYNTHETIC else sources.fingerprint(sources.load(data, folder))
 
+    def ready(self) -> None:
+        """Say in a sentence what is missing to run it, if anything is; of the data `fingerprint` does."""
+
     def run(self, folder: Path | None, on_step: OnStep | None = None) -> Outcome:
         """Run it."""
         return run(self, folder, on_step)
@@ -170,9 +173,9 @@ def run(cell: Cell, folder: Path | None, on_step: OnStep | None = None) -> Outco
     numbers = {
         "cell": asdict(cell),
         "shape": list(truth.shape),
-        "psnr": _finite(psnr(shown, truth)),
-        "psnr_missing": _finite(psnr(shown, truth, ~known)) if not known.all() else None,
-        "psnr_uncut": _finite(psnr(x, truth)),
+        "psnr": finite(psnr(shown, truth)),
+        "psnr_missing": finite(psnr(shown, truth, ~known)) if not known.all() else None,
+        "psnr_uncut": finite(psnr(x, truth)),
         "seconds": steps[-1] if steps else 0.0,
         "seconds_in_all": seconds,
         "steps": len(steps),
@@ -197,7 +200,7 @@ def _followed(
     for _, record in steps:
         x = method.fit.restore(problem.unscaled(steps.answer().copy()), truth, known)
         stamps.append(record.seconds)
-        curve.append(_finite(psnr(sources.shown(cell.data, x), truth)))
+        curve.append(finite(psnr(sources.shown(cell.data, x), truth)))
         if on_step is not None and on_step(record):
             break
     return x, stamps, steps.status.name, curve
@@ -209,6 +212,6 @@ def _pictures(truth: np.ndarray, known: np.ndarray, x: np.ndarray) -> dict[str, 
     return {"truth": eight(truth), "known": known[at], "x": eight(x)}
 
 
-def _finite(value: float) -> float:
+def finite(value: float) -> float:
     """Return a PSNR that JSON can hold: an exact answer counts as 400 dB, which no float64 arithmetic reaches."""
     return 400.0 if math.isinf(value) else float(value)

@@ -96,6 +96,8 @@ def run(
         return found is not None and fingerprint(cell.data, type(cell)) in (None, found["fingerprint"])
 
     todo = [cell for cell in wanted if not there(cell)]
+    for cell in todo:
+        cell.ready()
     for data, kind in dict.fromkeys((cell.data, type(cell)) for cell in todo):
         fingerprint(data, kind)  # whatever is missing is said before the first run
     watcher.planned(todo, len(wanted) - len(todo))
