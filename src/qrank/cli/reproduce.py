@@ -106,7 +106,7 @@ def reproduce(
     output = output / size if size is not Size.STANDARD else output
     page = page or output / "index.md"
     out, store = screen(quiet), Store(output / "cells")
-    plans = {name: list[Cell](field.cells(size)) if name == FIELD else PLANS[name].cells(size) for name in chosen}
+    plans = {name: list[Cell](field.planned(size)) if name == FIELD else PLANS[name].cells(size) for name in chosen}
     if known := sum(adopt(store, cells, Shelf(page).table(name)) for name, cells in plans.items()):
         out.print(f"{known} cells are taken from the tables beside {page}")
     if not show:

@@ -6,6 +6,6 @@ which cells there are, and ``page`` shows what came out. ``targets.json`` holds 
 
 from .cells import FieldCell
 from .page import write
-from .plan import cells
+from .plan import planned
 
-__all__ = ["FieldCell", "cells", "write"]
+__all__ = ["FieldCell", "planned", "write"]
