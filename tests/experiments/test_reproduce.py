@@ -18,8 +18,8 @@ from qrank.cli.app import app
 from qrank.errors import FileError, InputError
 from qrank.experiments import PLANS, Size, Store, figures, page, plans, sources, spectra, tables
 from qrank.experiments import run as run_grid
-from qrank.experiments.cells import Cell, observed, run
-from qrank.experiments.grid import COLUMNS, adopt, rows
+from qrank.experiments.cells import COLUMNS, Cell, observed, run
+from qrank.experiments.grid import adopt, rows
 from qrank.penalties import LogSum, Nuclear
 
 runner = CliRunner()

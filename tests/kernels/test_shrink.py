@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from qrank.kernels import threads
 from qrank.kernels.shrink import shrink
 from qrank.kernels.spectral import energies, singular_values, spectral_norm
-from qrank.penalties import Grouped, LogSum, Nuclear, PShrinkage
+from qrank.penalties import Grouped, LogSum, Nuclear, PShrinkage, Schatten
 from qrank.transforms import Fourier
 
 
@@ -175,3 +175,18 @@ def test_grouped_takes_both_parts_of_a_slice_together(n3, rng):
     np.testing.assert_allclose(fourier.packed.backward(packed), fourier.backward(whole), atol=1e-12)
     assert one.value == pytest.approx(two.value)
     assert (one.ranks @ fourier.multiplicity) == (two.ranks @ fourier.packed.multiplicity)
+
+
+@pytest.mark.parametrize("penalty", [Nuclear(), LogSum(), Schatten()])
+def test_weights_are_a_lam_for_each_slice(penalty):
+    """Each slice is shrunk by w_i lam on its own; lam w_i value_i of a convex or fitted family adds up."""
+    g = np.random.default_rng(0).standard_normal((4, 5, 6))
+    weights, lam = np.array([0.3, 1.0, 2.0, 0.7]), 1.1
+    together, apart = g.copy(), g.copy()
+    found = shrink(together, lam, penalty, weights=weights)
+    alone = [shrink(apart[i : i + 1], w * lam, penalty) for i, w in enumerate(weights)]
+    np.testing.assert_allclose(together, apart, atol=1e-12)
+    np.testing.assert_array_equal(found.ranks, [one.ranks[0] for one in alone])
+    # In g + (x - s)^2 / (2 w lam), times w, the penalty counts w times.
+    assert found.value == pytest.approx(sum(w * one.value for w, one in zip(weights, alone, strict=True)))
+    assert found.envelope == pytest.approx(sum(w * one.envelope for w, one in zip(weights, alone, strict=True)))

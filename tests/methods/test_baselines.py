@@ -68,7 +68,7 @@ def test_f_tnn_recovers_a_smooth_low_rank_film():
     fading = rng.standard_normal((20, 1)) @ rng.standard_normal((1, 20))
     x = still[:, :, None] + np.linspace(0, 1, 12) * fading[:, :, None]
     observed = rng.random(x.shape) < 0.6
-    for filters, levels in (("cubic", 1), ("linear", 2)):
+    for filters, levels in (("cubic", None), ("cubic", 1), ("linear", 2)):
         result = qrank.complete(x, observed, method="f-tnn", tol=1e-8, filters=filters, levels=levels)
         assert error(result.x, x) < 1e-6
         assert isinstance(result.transform, Framelet)
@@ -173,6 +173,7 @@ def test_misspelt_option_names_the_nearest(name):
         ("tmac", {"rank": 0}, InputError, "rank must be at least 1"),
         ("f-tnn", {"filters": "quartic"}, InputError, "linear, cubic"),
         ("f-tnn", {"levels": 0}, InputError, "levels must be at least 1"),
+        ("f-tnn", {"levels": 99}, InputError, "at most 16"),
         ("tnn-linear", {}, InputError, "needs the option 'q'"),
         ("tnn-linear", {"q": np.eye(3)}, InputError, r"must have shape \(4, 4\)"),
         ("tnn-linear", {"q": np.ones((4, 4))}, InputError, "must be invertible"),
@@ -223,6 +224,36 @@ def test_framelets_are_a_tight_frame(filters, n3, levels):
     out = np.empty_like(g)
     assert w.forward(t, out=out) is out
     np.testing.assert_array_equal(out, w.forward(t))
+
+
+def test_framelet_bands_are_the_slices_in_parts():
+    w = Framelet(9, "cubic", 3)
+    t = np.random.default_rng(0).standard_normal((9, 3, 4))
+    spare = t.copy()
+    found = {rows.start: band.copy() for rows, band in w.bands(spare, np.empty_like(t), (np.empty_like(t), spare))}
+    assert len(found) == 13
+    np.testing.assert_allclose(np.concatenate(list(found.values())), np.tensordot(w.matrix.T, t, 1), atol=1e-12)
+
+
+def test_f_tnn_starts_just_below_the_largest_weighted_value():
+    x = np.random.default_rng(0).standard_normal((9, 10, 40))
+    observed = np.random.default_rng(1).random(x.shape) < 0.6
+    w = Framelet(40, "cubic", 3)  # the default depth
+    sizes = np.linalg.norm(np.moveaxis(np.where(observed, x, 0) @ w.matrix, 2, 0), 2, axis=(1, 2))
+    with pytest.warns(qrank.ConvergenceWarning):
+        first = qrank.complete(x, observed, method="f-tnn", max_steps=1).history[0]
+    assert 1 / first.mu == pytest.approx(0.9 * (sizes / w.weights).max())
+    assert first.rank >= 1
+
+
+@pytest.mark.parametrize("penalty", ["log-sum", "schatten", "grouped"])
+def test_f_tnn_with_other_penalties_recovers_a_smooth_low_rank_film(penalty):
+    rng = np.random.default_rng(0)
+    still, fading = (rng.standard_normal((20, 1)) @ rng.standard_normal((1, 20)) for _ in range(2))
+    x = still[:, :, None] + np.linspace(0, 1, 12) * fading[:, :, None]
+    observed = rng.random(x.shape) < 0.6
+    result = qrank.complete(x, observed, method="f-tnn", tol=1e-7, penalty=penalty)
+    assert error(result.x, x) < 1e-4
 
 
 def test_framelet_filters_are_those_of_the_literature():

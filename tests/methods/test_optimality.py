@@ -6,6 +6,7 @@ import pytest
 import qrank
 from qrank.kernels import threads
 from qrank.kernels.memory import Workspace
+from qrank.methods import METHODS
 from qrank.methods.latent import Latent
 from qrank.methods.snn import HaLRTC
 from qrank.problem import Problem
@@ -97,21 +98,50 @@ def test_latent(data):
     assert ours.history[-1].objective == pytest.approx(best, rel=1e-6)
 
 
-def slices_norm(x, q):
-    return sum(nuclear(x @ q[:, i]) for i in range(q.shape[1]))
+def slices_norm(x, q, weights):
+    return sum(w * nuclear(x @ q[:, i]) for i, w in enumerate(weights))
 
 
-@pytest.mark.parametrize("name", ["tnn-linear", "f-tnn"])
-def test_third_mode_methods(data, name):
+def framelet_weights(filters, levels, n3):
+    """The norms of the filters' taps, written down anew: the deeper, the more often the low-pass filter's comes in."""
+    taps = {
+        "linear": [[1, 2, 1], [2**0.5, 0, -(2**0.5)], [1, -2, 1]],
+        "cubic": [
+            [1, 4, 6, 4, 1],
+            [2, 4, 0, -4, -2],
+            [6**0.5, 0, -2 * 6**0.5, 0, 6**0.5],
+            [2, -4, 0, 4, -2],
+            [1, -4, 6, -4, 1],
+        ],
+    }[filters]
+    norms = [np.linalg.norm(row) / {"linear": 4, "cubic": 16}[filters] for row in taps]
+    bands = [norms[0] ** level * norm for level in range(levels) for norm in norms[1:]] + [norms[0] ** levels]
+    return np.repeat(bands, n3)
+
+
+OBLIQUE = np.array([[1.0, 0.5, 0], [0, 1, -0.7], [0.2, 0, 1]])
+THIRD_MODE = {
+    "tnn-linear": ("tnn-linear", {"q": OBLIQUE}, OBLIQUE, np.ones(3)),
+    "f-tnn": ("f-tnn", {}, Framelet(3).matrix, framelet_weights("cubic", 1, 3)),
+    "f-tnn, deep": (
+        "f-tnn",
+        {"filters": "linear", "levels": 2},
+        Framelet(3, "linear", 2).matrix,
+        framelet_weights("linear", 2, 3),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", THIRD_MODE)
+def test_third_mode_methods(data, case):
     x, observed = data
-    q = np.array([[1.0, 0.5, 0], [0, 1, -0.7], [0.2, 0, 1]]) if name == "tnn-linear" else Framelet(3).matrix
+    name, given, q, weights = THIRD_MODE[case]
     v = cp.Variable(x.size)
     frames = [cp.reshape(v[np.arange(x.size).reshape(SHAPE)[..., k].ravel()], SHAPE[:2], order="C") for k in range(3)]
-    norms = sum(cp.normNuc(sum(q[k, i] * frames[k] for k in range(3))) for i in range(q.shape[1]))
+    norms = sum(w * cp.normNuc(sum(q[k, i] * frames[k] for k in range(3))) for i, w in enumerate(weights))
     best = solved(norms, [known(v, x, observed)])
-    given = {"q": q} if name == "tnn-linear" else {}
     ours = qrank.complete(x, observed, method=name, rho=1, tol=1e-9, max_steps=10000, **given)
-    assert slices_norm(ours.x, q) == pytest.approx(best, rel=1e-6)
+    assert slices_norm(ours.x, q, weights) == pytest.approx(best, rel=1e-6)
     assert ours.history[-1].objective == pytest.approx(best, rel=1e-6)
 
 
@@ -147,3 +177,18 @@ def test_latent_multiplier_certifies_the_answer():
     for k in range(3):
         assert np.linalg.norm(unfolded(a, k), 2) < 1 + 1e-6
     assert np.vdot(a, problem.y) == pytest.approx(step.objective, rel=1e-6)
+
+
+@pytest.mark.parametrize("levels", [1, 3])
+def test_f_tnn_multiplier_certifies_the_answer(levels):
+    """W^T R = 0 off Omega, ||mu R^(i)||_op <= w_i, and <mu W^T R, Y> is the objective: no gap."""
+    rng = np.random.default_rng(0)
+    problem = Problem.of(rng.random((6, 7, 8)), rng.random((6, 7, 8)) < 0.6)
+    method = METHODS["f-tnn"].configured(rho=1, levels=levels)
+    state, step = run(method, problem, 3000)
+    r, w = state.mu * state.r, Framelet(8, "cubic", levels)
+    back = w.backward(r)
+    assert np.abs(back[~problem.observed]).max() < 1e-7
+    sizes = np.linalg.norm(r, 2, axis=(1, 2))
+    assert (sizes < framelet_weights("cubic", levels, 8) + 1e-7).all()
+    assert np.vdot(back, problem.stack) == pytest.approx(step.objective, rel=1e-5)

@@ -1,4 +1,4 @@
-"""``qrank reproduce``: the paper's tables and figures, beside the paper's own numbers."""
+"""``qrank reproduce``: the paper's tables and figures beside the paper's own numbers, and the field."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 
 from ..errors import InputError, nearest
-from ..experiments import PLANS, Size, Store, run, write
+from ..experiments import PLANS, Size, Store, field, run, write
 from ..experiments.cells import Cell
 from ..experiments.grid import adopt, seconds_left
 from ..experiments.page import Shelf
@@ -21,6 +21,7 @@ from . import options
 from .words import guarded, screen, stopped
 
 Opt = typer.Option
+FIELD = "field"
 
 
 class Watch:
@@ -49,11 +50,8 @@ class Watch:
         self.running.pop(cell, None)
         self.todo.remove(cell)
         self.done.append((cell, numbers["seconds_in_all"]))
-        count, rank = len(self.done), "" if cell.r is None else f", r = {cell.r}"
-        self.out.print(
-            f"{count}/{count + len(self.todo)} {cell.data}{rank}, {cell.label} at {cell.p:g}, draw {cell.draw}:"
-            f" {numbers['psnr']:.2f} dB, {numbers['steps']} steps, {duration(numbers['seconds'])}",
-        )
+        count = len(self.done)
+        self.out.print(f"{count}/{count + len(self.todo)} {cell.told(numbers)}")
         self._show()
 
     def _show(self) -> None:
@@ -65,7 +63,13 @@ class Watch:
 
 @guarded
 def reproduce(
-    names: Annotated[list[str], typer.Argument(metavar="NAME...", help=f"{', '.join(PLANS)}, or all.")],
+    names: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="NAME...",
+            help=f"{', '.join(PLANS)}, or all; or field: all methods and other programs on real data.",
+        ),
+    ],
     data: Annotated[
         Path | None, Opt(help="Folder with the data sets; the environment variable QRANK_DATA does, too.")
     ] = None,
@@ -81,7 +85,7 @@ def reproduce(
     show: Annotated[bool, Opt("--show", help="Run nothing: make the page from the cells that are there.")] = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Run the experiments of the paper and set the numbers beside the paper's own.
+    """Run the experiments of the paper and set the numbers beside the paper's own; or those in the field.
 
     Every finished cell is saved at once: the same command, started again, goes on where it was stopped. The page has the
     tables and figures; a CSV file for each experiment has every cell with settings, versions, seed and data hash. Cells
@@ -92,15 +96,18 @@ def reproduce(
     if quick and full:
         raise InputError("--quick and --full exclude each other")
     chosen = list(PLANS) if "all" in names else list(dict.fromkeys(names))
+    if FIELD in chosen and len(chosen) > 1:
+        raise InputError(f"'{FIELD}' has a page of its own: run it by itself")
     for name in chosen:
-        if name not in PLANS:
-            raise InputError(f"unknown experiment '{name}'{nearest(name, [*PLANS, 'all'])}")
+        if name not in (*PLANS, FIELD):
+            raise InputError(f"unknown experiment '{name}'{nearest(name, [*PLANS, FIELD, 'all'])}")
     size = Size.QUICK if quick else Size.FULL if full else Size.STANDARD
     folder = data or (Path(given) if (given := os.environ.get("QRANK_DATA")) else None)
     output = output / size if size is not Size.STANDARD else output
     page = page or output / "index.md"
     out, store = screen(quiet), Store(output / "cells")
-    if known := sum(adopt(store, PLANS[name].cells(size), Shelf(page).table(name)) for name in chosen):
+    plans = {name: list[Cell](field.planned(size)) if name == FIELD else PLANS[name].cells(size) for name in chosen}
+    if known := sum(adopt(store, cells, Shelf(page).table(name)) for name, cells in plans.items()):
         out.print(f"{known} cells are taken from the tables beside {page}")
     if not show:
         watch = Watch(out, Console(stderr=True, quiet=quiet), jobs)
@@ -109,9 +116,11 @@ def reproduce(
                 for name in chosen:
                     for data_set in data_sets(name, size):
                         measure(data_set, output, folder)
-                plan = [cell for name in chosen for cell in PLANS[name].cells(size)]
-                run(plan, store, folder, jobs=jobs, watcher=watch)
+                run([cell for cells in plans.values() for cell in cells], store, folder, jobs=jobs, watcher=watch)
         except KeyboardInterrupt:
             raise stopped(len(watch.done), "cells") from None
-    write(chosen, size, output, page)
+    if FIELD in chosen:
+        field.write(size, output, page)
+    else:
+        write(chosen, size, output, page)
     out.print(f"wrote {page}")

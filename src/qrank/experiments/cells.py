@@ -9,7 +9,7 @@ import time
 import warnings
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -21,10 +21,15 @@ from ..metrics import psnr
 from ..problem import Problem
 from ..result import OnStep
 from ..run import Run
+from ..text import duration
 from ..version import versions
 from . import sources
 
 SLICES_SHOWN = (0.13, 0.38, 0.63, 0.88)  # which slices pictures show, as shares of n3
+
+
+# of a CSV file, besides what names a cell, the hash of its data, and versions
+COLUMNS = ("psnr", "psnr_missing", "psnr_uncut", "seconds", "steps", "status", "settings", "seed")
 
 
 @dataclass(frozen=True)
@@ -37,6 +42,7 @@ class Cell:
     draw: int = 0
     options: str = "{}"
     r: int | None = None
+    columns: ClassVar[tuple[str, ...]] = COLUMNS
     curve: bool = False  # record the PSNR after every step
     pictures: bool = False  # keep some slices
 
@@ -71,6 +77,65 @@ class Cell:
         if self.method == "tqn-oracle":
             options["truth"] = truth
         return METHODS[self.method].configured(preset, **options)
+
+    @property
+    def settings(self) -> str:
+        """What a kept cell must have been run with to be as good as a new one."""
+        return str(self.configured())
+
+    @staticmethod
+    def fingerprint(data: str, folder: Path | None) -> str | None:
+        """Return what tells the data from others of that name, or say why they cannot be read; None: they are drawn."""
+        return None if data in sources.SYNTHETIC else sources.fingerprint(sources.load(data, folder))
+
+    def ready(self) -> None:
+        """Say in a sentence what is missing to run it, if anything is; of the data `fingerprint` does."""
+
+    def run(self, folder: Path | None, on_step: OnStep | None = None) -> Outcome:
+        """Run it."""
+        return run(self, folder, on_step)
+
+    def told(self, numbers: dict[str, Any]) -> str:
+        """Return what came out, in a line.
+
+        >>> Cell("coil", "tnn", 0.2).told({"psnr": 21.5, "steps": 80, "seconds": 61.0})
+        'coil, tnn at 0.2, draw 0: 21.50 dB, 80 steps, 1 min 01 s'
+        """
+        rank = "" if self.r is None else f", r = {self.r}"
+        return (
+            f"{self.data}{rank}, {self.label} at {self.p:g}, draw {self.draw}:"
+            f" {numbers['psnr']:.2f} dB, {numbers['steps']} steps, {duration(numbers['seconds'])}"
+        )
+
+    def row(self, numbers: dict[str, Any]) -> dict[str, Any]:
+        """Return the numbers as a flat row of a CSV file."""
+        return {
+            "data": self.data,
+            "shape": "x".join(str(n) for n in numbers["shape"]),
+            **{"method": self.label, "p": self.p, "draw": self.draw, "r": self.r},
+            **{name: numbers[name] for name in self.columns},
+            **{"data_hash": numbers["fingerprint"], "threads": numbers["threads"], **numbers["versions"]},
+        }
+
+    @staticmethod
+    def place(row: dict[str, str]) -> tuple[str, ...]:
+        """Return what names the cell of a row."""
+        return row["data"], row["method"], f"{float(row['p']):g}", row["draw"], row["r"]
+
+    def read(self, row: dict[str, str]) -> dict[str, Any]:
+        """Return the numbers of a row that `row` made; pictures and curves are not in it."""
+        return {
+            "cell": asdict(self),
+            "shape": [int(n) for n in row["shape"].split("x")],
+            **{name: float(row[name]) for name in ("psnr", "psnr_uncut", "seconds")},
+            "psnr_missing": float(row["psnr_missing"]) if row["psnr_missing"] else None,
+            "seconds_in_all": float(row["seconds"]),
+            **{name: int(row[name]) for name in ("steps", "seed", "threads")},
+            **{name: row[name] for name in ("status", "settings")},
+            **dict.fromkeys(("curve", "stamps")),
+            "fingerprint": row["data_hash"],
+            "versions": {name: row[name] for name in versions()},
+        }
 
 
 @dataclass(eq=False)
@@ -108,16 +173,16 @@ def run(cell: Cell, folder: Path | None, on_step: OnStep | None = None) -> Outco
     numbers = {
         "cell": asdict(cell),
         "shape": list(truth.shape),
-        "psnr": _finite(psnr(shown, truth)),
-        "psnr_missing": _finite(psnr(shown, truth, ~known)) if not known.all() else None,
-        "psnr_uncut": _finite(psnr(x, truth)),
+        "psnr": finite(psnr(shown, truth)),
+        "psnr_missing": finite(psnr(shown, truth, ~known)) if not known.all() else None,
+        "psnr_uncut": finite(psnr(x, truth)),
         "seconds": steps[-1] if steps else 0.0,
         "seconds_in_all": seconds,
         "steps": len(steps),
         "stamps": steps if cell.curve else None,  # seconds at the end of each step
         "curve": curve,
         "status": status,
-        "settings": str(cell.configured()),
+        "settings": cell.settings,
         "fingerprint": sources.fingerprint(truth),
         "seed": cell.draw,
         "versions": versions(),
@@ -135,7 +200,7 @@ def _followed(
     for _, record in steps:
         x = method.fit.restore(problem.unscaled(steps.answer().copy()), truth, known)
         stamps.append(record.seconds)
-        curve.append(_finite(psnr(sources.shown(cell.data, x), truth)))
+        curve.append(finite(psnr(sources.shown(cell.data, x), truth)))
         if on_step is not None and on_step(record):
             break
     return x, stamps, steps.status.name, curve
@@ -147,6 +212,6 @@ def _pictures(truth: np.ndarray, known: np.ndarray, x: np.ndarray) -> dict[str, 
     return {"truth": eight(truth), "known": known[at], "x": eight(x)}
 
 
-def _finite(value: float) -> float:
+def finite(value: float) -> float:
     """Return a PSNR that JSON can hold: an exact answer counts as 400 dB, which no float64 arithmetic reaches."""
     return 400.0 if math.isinf(value) else float(value)

@@ -18,11 +18,8 @@ import numpy as np
 
 from ..result import Record
 from ..study.store import RunStore
-from ..version import versions
-from . import cells, sources
+from . import cells
 from .cells import Cell
-
-COLUMNS = ("psnr", "psnr_missing", "psnr_uncut", "seconds", "steps", "status", "settings", "seed")  # of a CSV file
 
 
 class Watcher(Protocol):
@@ -59,10 +56,10 @@ class Store:
         """Return the numbers of a cell, or None where it has not been run, or not with today's settings and measures."""
         found = self.runs.load(cell.key) or {}
         try:
-            kept = Cell(**found["cell"])
+            kept = type(cell)(**found["cell"])
         except (KeyError, TypeError):
             return None
-        if not found.keys() >= set(COLUMNS) or kept.plain != cell.plain or found["settings"] != str(cell.configured()):
+        if not found.keys() >= set(cell.columns) or kept.plain != cell.plain or found["settings"] != cell.settings:
             return None
         if (cell.curve and not kept.curve) or (cell.pictures and not self.pictures(cell)):
             return None
@@ -92,19 +89,21 @@ def run(
 ) -> None:
     """Run the cells of a plan that the store lacks."""
     wanted = list(dict.fromkeys(plan))
-    fingerprint = cache(lambda data: sources.fingerprint(sources.load(data, folder)))
+    fingerprint = cache(lambda data, kind: kind.fingerprint(data, folder))
 
     def there(cell: Cell) -> bool:
         found = store.load(cell)
-        return found is not None and (cell.data in sources.SYNTHETIC or found["fingerprint"] == fingerprint(cell.data))
+        return found is not None and fingerprint(cell.data, type(cell)) in (None, found["fingerprint"])
 
     todo = [cell for cell in wanted if not there(cell)]
-    for name in dict.fromkeys(cell.data for cell in todo if cell.data not in sources.SYNTHETIC):
-        sources.load(name, folder)  # whatever is missing is said before the first run
+    for cell in todo:
+        cell.ready()
+    for data, kind in dict.fromkeys((cell.data, type(cell)) for cell in todo):
+        fingerprint(data, kind)  # whatever is missing is said before the first run
     watcher.planned(todo, len(wanted) - len(todo))
     if jobs <= 1 or len(todo) <= 1:
         for cell in todo:
-            outcome = cells.run(cell, folder, _teller(cell, watcher.stepped))
+            outcome = cell.run(folder, _teller(cell, watcher.stepped))
             store.save(cell, outcome)
             watcher.finished(cell, outcome.numbers)
     else:
@@ -131,7 +130,7 @@ def _work(cell: Cell, folder: Path | None) -> cells.Outcome:
         if step % 5 == 1:
             _news.put((cell, step, residual))
 
-    return cells.run(cell, folder, _teller(cell, stepped))
+    return cell.run(folder, _teller(cell, stepped))
 
 
 def _run_in_processes(todo: list[Cell], store: Store, folder: Path | None, jobs: int, watcher: Watcher) -> None:
@@ -187,43 +186,32 @@ def adopt(store: Store, plan: Iterable[Cell], path: Path) -> int:
     """
     try:
         with path.open(newline="", encoding="utf-8") as file:
-            kept = {
-                (row["data"], row["method"], float(row["p"]), int(row["draw"]), row["r"]): row
-                for row in csv.DictReader(file)
-            }
-    except (OSError, ValueError, KeyError, csv.Error):
+            kept = list(csv.DictReader(file))
+    except (OSError, ValueError, csv.Error):
         return 0
-    added = 0
+    added, rows_of = 0, {}
     for cell in dict.fromkeys(cell.plain for cell in plan):
-        row = kept.get((cell.data, cell.label, cell.p, cell.draw, str(cell.r or "")))
-        if row is None or not row.keys() >= set(COLUMNS) or store.load(cell) is not None:
+        if type(cell) not in rows_of:
+            rows_of[type(cell)] = {place: row for row in kept if (place := _place(type(cell), row)) is not None}
+        row = rows_of[type(cell)].get(cell.place({name: str(value) for name, value in _named(cell).items()}))
+        if row is None or not row.keys() >= set(cell.columns) or store.load(cell) is not None:
             continue
-        numbers = {
-            "cell": asdict(cell),
-            "shape": [int(n) for n in row["shape"].split("x")],
-            **{name: float(row[name]) for name in ("psnr", "psnr_uncut", "seconds")},
-            "psnr_missing": float(row["psnr_missing"]) if row["psnr_missing"] else None,
-            "seconds_in_all": float(row["seconds"]),
-            **{name: int(row[name]) for name in ("steps", "seed", "threads")},
-            **{name: row[name] for name in ("status", "settings")},
-            **dict.fromkeys(("curve", "stamps")),
-            "fingerprint": row["data_hash"],
-            "versions": {name: row[name] for name in versions()},
-        }
-        store.save(cell, cells.Outcome(numbers, {}))
+        store.save(cell, cells.Outcome(cell.read(row), {}))
         added += store.load(cell) is not None
     return added
 
 
+def _named(cell: Cell) -> dict[str, Any]:
+    return {**asdict(cell), "method": cell.label, "r": "" if cell.r is None else cell.r}
+
+
+def _place(kind: type[Cell], row: dict[str, str]) -> tuple[str, ...] | None:
+    try:
+        return kind.place(row)
+    except (KeyError, ValueError):
+        return None
+
+
 def rows(store: Store, plan: Iterable[Cell]) -> list[dict[str, Any]]:
     """Return the finished cells of a plan as flat rows, for a CSV file."""
-    return [
-        {
-            "data": cell.data,
-            "shape": "x".join(str(n) for n in numbers["shape"]),
-            **{"method": cell.label, "p": cell.p, "draw": cell.draw, "r": cell.r},
-            **{name: numbers[name] for name in COLUMNS},
-            **{"data_hash": numbers["fingerprint"], "threads": numbers["threads"], **numbers["versions"]},
-        }
-        for cell, numbers in store.finished(plan).items()
-    ]
+    return [cell.row(numbers) for cell, numbers in store.finished(plan).items()]

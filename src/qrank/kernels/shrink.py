@@ -58,12 +58,13 @@ def shrink(
     penalty: Shrinkage,
     multiplicity: np.ndarray | None = None,
     energies: np.ndarray | None = None,
+    weights: np.ndarray | None = None,
 ) -> Shrunk:
     """Replace every slice U S V^T of the stack g (r, n1, n2) by U prox(S) V^T, in place.
 
     ``multiplicity`` (r,) says how many slices each one stands for (the conjugate pairs of a real Fourier transform). In a
     real stack, 0 says that a slice is the imaginary part of the one before. ``energies`` (r,) are the squared norms of the
-    slices, where they are known.
+    slices, where they are known. With ``weights`` (r,), slice i is shrunk with w_i lam, and counts w_i times.
 
     >>> from qrank.penalties import Nuclear
     >>> g = np.diag([3.0, 1.0])[None]
@@ -72,7 +73,9 @@ def shrink(
     """
     r, n1, n2 = g.shape
     many = np.ones(r) if multiplicity is None else multiplicity
-    w = penalty.slice_weights(lambda: _nuclear_norms(g, many))
+    given = 1.0 if weights is None else weights
+    w = penalty.slice_weights(lambda: given * _nuclear_norms(g, many))
+    w = weights if w is None else w * given
     if w is not None:
         # A prox is equivariant to scale: w_i lam does to a slice what lam does to the slice over w_i, times w_i, and w_i^2
         # turns value and envelope of the scaled slice into those of the slice itself.

@@ -1,32 +1,38 @@
 """F-TNN and tnn-linear: the tensor nuclear norm under a linear map along the third mode that is not orthogonal.
 
-    min  sum_i ||(L X)^(i)||_*    s.t.  P_Omega(X) = P_Omega(Y),        L X short for X x_3 L^T, L of shape (r, n3)
+    min  sum_i w_i ||(L X)^(i)||_*    s.t.  P_Omega(X) = P_Omega(Y),    L X short for X x_3 L^T, L of shape (r, n3)
 
-* ``f-tnn``: L = W, the framelet transform: W^T W = I, but there are more slices than frames (r > n3).
+* ``f-tnn``: L = W, the framelet transform: W^T W = I, but there are more slices than frames (r > n3). As in its authors'
+  program the bands have weights: w_i = w_b, about the size that noise has in band b (`transforms.framelets`).
   T.-X. Jiang, M. Ng, X.-L. Zhao, T.-Z. Huang. Framelet Representation of Tensor Nuclear Norm for Third-Order Tensor
   Completion. IEEE Transactions on Image Processing, 2020.
-* ``tnn-linear``: L any invertible matrix.
+* ``tnn-linear``: L any invertible matrix, w_i = 1.
   C. Lu, X. Peng, Y. Wei. Low-Rank Tensor Completion With a New Tensor Nuclear Norm Induced by Invertible Linear
   Transforms. CVPR, 2019.
 
 In both, the prox of the norm is not L^T prox L. So L X is given a name of its own, G = L X, and the ADMM is run on
-that, with D = Lambda / mu and P the prox of the penalty on the singular values of every slice:
+that, with D = Lambda / mu and P the prox of the penalty on the singular values of every slice, by w_i / mu in slice i:
 
-    G = P_{1/mu}(L X + D)                                                                                      (G)
+    G = P_{w/mu}(L X + D)                                                                                      (G)
     X = X - L^T (L X - G + D) / tau  off Omega,  Y on Omega                                                    (X)
     D = D + L X - G                                                                                            (Lambda)
 
 The X-update is a gradient step on ||L X - G + D||_F^2 / 2 of length 1/tau, tau = ||L||_2^2 (linearised ADMM); for
 an isometry tau = 1, the step arrives at W^T (G - D), and that is the exact minimiser, as in the paper.
 
+There are many more slices than frames, and of G, D and L X one is enough. With R = L X + D - G, what the prox takes away,
+and c = mu / mu_next, the next argument of the prox is L X + c D = c R + L Z with Z = X + c (X - X_before). So a step goes
+from band to band, T = c R + L Z, G = P(T), R = T - G, and keeps R alone; ||L Z - G|| is how far the two are apart.
+
 | symbol | here | |
 |---|---|---|
 | Y, Omega | ``problem.stack``, ``problem.observed`` | the known values and where they are |
-| L or W | ``transform`` | ``forward`` is L, ``backward`` its transpose |
-| G | ``g`` | transformed slices, shrunk |
-| Lambda | ``d`` = Lambda / mu | multiplier of L X = G, divided by mu |
-| T = L X + D | ``t`` | argument of the prox |
-| lambda = 1/mu | ``lam`` | threshold of the prox |
+| L or W | ``transform`` | ``forward`` is L, ``backward`` its transpose, ``bands`` L in parts |
+| w | ``transform.weights`` | what the norm of each slice counts |
+| X, Z | ``x``, ``z`` | the answer, and where it is going |
+| G | ``g`` | transformed slices of a band, shrunk |
+| c R | ``r`` | what the last shrinkage took away, times c |
+| lambda = 1/mu | | threshold of the prox |
 """
 
 from __future__ import annotations
@@ -39,15 +45,15 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ..errors import InputError
-from ..kernels import threads
 from ..kernels.memory import Workspace
 from ..kernels.products import keep_known, sums
 from ..kernels.shrink import shrink
-from ..kernels.spectral import SLICES, spectral_norm
+from ..kernels.spectral import spectral_norm
 from ..penalties import penalty_named
 from ..problem import Problem
 from ..result import Step
 from ..transforms import Framelet, Matrix, Transform, checked_matrix
+from ..transforms.framelets import usual_levels
 from .base import Method
 from .schedule import FIRST
 
@@ -58,8 +64,8 @@ class State(NamedTuple):
     """What a step hands to the next."""
 
     x: np.ndarray  # (n3, n1, n2)
-    t: np.ndarray  # (r, n1, n2)
-    d: np.ndarray  # (r, n1, n2)
+    z: np.ndarray  # (n3, n1, n2)
+    r: np.ndarray  # (r, n1, n2)
     mu: float
 
 
@@ -88,45 +94,54 @@ class Analysis(Method):
     def init(self, problem: Problem, work: Workspace) -> State:
         """Start from X = Y, zero where missing, and Lambda = 0."""
         x = problem.stack.copy()
-        t = self.transform(problem.layout.n3)[0].forward(x)
-        mu = self.mu0 * problem.scale if self.mu0 is not None else 1 / (FIRST * (spectral_norm(t) or 1.0))
-        return State(x, t, np.zeros_like(t), mu)
+        transform, _ = self.transform(problem.layout.n3)
+        mu = self.mu0 * problem.scale if self.mu0 is not None else 1 / (FIRST * (_largest(transform, x, work) or 1.0))
+        return State(x, x.copy(), np.zeros((transform.r, *x.shape[1:]), x.dtype), mu)
 
     def step(self, problem: Problem, state: State, work: Workspace) -> tuple[State, Step]:
         """Run one iteration of the linearised ADMM."""
-        x_old, t, d, mu = state
+        x_old, z, r, mu = state
         transform, tau = self.transform(problem.layout.n3)
-        x, g = work.array("spare", x_old.shape, t.dtype), work.array("G", t.shape, t.dtype)
-        some = max(1, SLICES // t[0].size)
-        threads.each(lambda s: np.copyto(g[s], t[s]), len(t), some)
-        shrunk = shrink(g, 1 / mu, self.penalty)  # (G)
-        threads.each(lambda s: np.subtract(t[s], g[s], out=t[s]), len(t), some)
-        x = transform.backward(t, out=x)
+        x, band, g = (work.array(name, z.shape, z.dtype) for name in ("spare", "band", "G"))
+        mu_next = min(self.rho * mu, self.mu_max * problem.scale)
+        c = mu / mu_next
+        value, rank, slices, apart = 0.0, 0, 0, 0.0
+        for rows, lz in transform.bands(z, band, (x, z)):
+            t = r[rows]
+
+            def argument(t: np.ndarray, g: np.ndarray, lz: np.ndarray) -> tuple[()]:
+                t += lz
+                g[...] = t
+                return ()
+
+            def taken_away(t: np.ndarray, g: np.ndarray, lz: np.ndarray) -> tuple[float]:
+                t -= g
+                t *= c
+                lz -= g
+                return (float(lz @ lz),)
+
+            sums(argument, t, g, lz)
+            shrunk = shrink(g, 1 / mu, self.penalty, weights=_part(transform.weights, rows))  # (G)
+            apart += sums(taken_away, t, g, lz)[0]  # (Lambda)
+            value, rank, slices = value + shrunk.value, rank + shrunk.rank, slices + shrunk.slices
+        x = transform.backward(r, out=x)
 
         def advance(x: np.ndarray, x_old: np.ndarray, y: np.ndarray, on: np.ndarray) -> tuple[float]:
-            x *= -1 / tau  # (X): T - G = L X_old + D - G
+            x *= -1 / (tau * c)  # (X)
             x += x_old
             keep_known(x, y, on)
             x_old -= x
-            return (float(x_old @ x_old),)
+            moved = float(x_old @ x_old)
+            x_old *= -c  # Z takes the place of the X before
+            x_old += x
+            return (moved,)
 
         moved = math.sqrt(sums(advance, x, x_old, problem.stack, problem.observed)[0])
-        t = transform.forward(x, out=t)
-        mu_next = min(self.rho * mu, self.mu_max * problem.scale)
-
-        def multiplier(t: np.ndarray, g: np.ndarray, d: np.ndarray) -> tuple[float, float]:
-            g -= t
-            d -= g  # (Lambda)
-            size = float(d @ d)
-            d *= mu / mu_next
-            t += d
-            return float(g @ g), size
-
-        gap, size = (math.sqrt(v) for v in sums(multiplier, t, g, d))
-        primal, dual = gap / (problem.size * tau**0.5), moved * tau**0.5 / max(size, float(np.finfo(x.dtype).tiny))
-        step = Step(shrunk.value, primal, dual, moved / problem.size, mu, shrunk.rank, shrunk.slices)
-        work.lend("spare", x_old)
-        return State(x, t, d, mu_next), step
+        primal = math.sqrt(apart) / (problem.size * tau**0.5)
+        size = math.sqrt(sums(lambda part: (float(part @ part),), r)[0]) / c
+        dual = moved * tau**0.5 / max(size, float(np.finfo(x.dtype).tiny))
+        work.lend("spare", z)
+        return State(x, x_old, r, mu_next), Step(value, primal, dual, moved / problem.size, mu, rank, slices)
 
     def answer(self, problem: Problem, state: State, work: Workspace) -> np.ndarray:
         """Return X."""
@@ -137,15 +152,27 @@ class Analysis(Method):
         return self.transform(problem.layout.n3)[0]
 
 
+def _largest(transform: Transform, x: np.ndarray, work: Workspace) -> float:
+    """Return max_b sigma_1(L_b X) / w_b."""
+    rooms = (work.array(name, x.shape, x.dtype) for name in ("band", "spare", "G"))
+    bands = transform.bands(x, next(rooms), (next(rooms), next(rooms)))
+    weights = np.ones(transform.r) if transform.weights is None else transform.weights
+    return max(spectral_norm(band) / float(weights[rows.start]) for rows, band in bands)  # a band has one weight
+
+
+def _part(weights: np.ndarray | None, rows: slice) -> np.ndarray | None:
+    return None if weights is None else weights[rows]
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FTNN(Analysis):
-    """L = framelets."""
+    """L = framelets. Levels by default: as many as have filters no longer than the third mode, 3 at most."""
 
     name: ClassVar[str] = "f-tnn"
     about: ClassVar[str] = "tensor nuclear norm with framelets, a redundant tight frame (Jiang et al. 2020)"
 
     filters: str = "cubic"  # or "linear": which B-spline
-    levels: int = 1
+    levels: int | None = None  # None: 3, fewer where the third mode is short
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -154,7 +181,8 @@ class FTNN(Analysis):
 
     def transform(self, n3: int) -> tuple[Transform, float]:
         """Return W, an isometry."""
-        return Framelet(n3, self.filters, int(self.levels)), 1.0
+        levels = usual_levels(n3, self.filters) if self.levels is None else int(self.levels)
+        return Framelet(n3, self.filters, levels), 1.0
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -6,6 +6,7 @@ adjoint and, on the span of Q, the inverse: **prox of g after Q is Q^T prox_g Q*
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -30,6 +31,7 @@ class Transform:
     n3: int
     r: int
     multiplicity: np.ndarray | None = None  # (r,): how many slices each one stands for; None means one each
+    weights: Any = None  # (r,): what the norm of each slice counts; None means 1 each
 
     @property
     def packed(self) -> Transform:
@@ -43,6 +45,12 @@ class Transform:
     def backward(self, g: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         """Return G x_3 Q^T for a stack (r, n1, n2): shape (n3, n1, n2)."""
         raise AssertionError(f"{type(self).__name__} defines no backward transform")
+
+    def bands(
+        self, t: np.ndarray, out: np.ndarray, low: tuple[np.ndarray, np.ndarray]
+    ) -> Iterator[tuple[slice, np.ndarray]]:
+        """Yield T x_3 Q in parts of n3 slices at most, each made in out: which slices, and they; low may be overwritten."""
+        yield slice(0, self.r), self.forward(t, out=out)
 
     @cached_property
     def matrix(self) -> np.ndarray:

@@ -4,11 +4,16 @@ An undecimated filter bank: the low-pass filter and the high-pass filters of a B
 their taps at level l = 0, 1, …, applied to the low-pass band of the level before. By the unitary extension principle
 W^T W = I, though W, of shape (r, n3) with r = (high-pass filters x levels + 1) n3, is not square. The data are
 continued by reflection; all filters are symmetric or antisymmetric about their middle, so that keeps W^T W = I.
+
+The filters are not of one norm, and the deeper a band, the more filters it has been through: noise of size 1 has about the
+size w_b in band b, w_b = n0^l ||filter_b|| at level l, with n0 the norm of the low-pass filter, and n0^levels in the last low-pass
+band. These are the bands' ``weights``.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import NamedTuple
@@ -25,6 +30,7 @@ ORDERS = {
     "linear": 2,
     "cubic": 4,
 }  # of the B-spline = number of high-pass filters; even: the filters have a middle
+DEEPEST = 16  # levels, at most: beyond 2^16 zeros between the taps there is nothing to see
 
 
 def bspline_filters(order: int) -> np.ndarray:
@@ -47,6 +53,16 @@ def bspline_filters(order: int) -> np.ndarray:
     return np.array(rows)
 
 
+def usual_levels(n3: int, filters: str = "cubic") -> int:
+    """Return 3, or as many levels, one at least, as have no filter that is longer than a third mode of length n3.
+
+    >>> [usual_levels(n3) for n3 in (3, 12, 31, 1000)]
+    [1, 2, 3, 3]
+    """
+    order = ORDERS.get(filters, 1)  # what is wrong with the filters, Framelet says
+    return max([1, *(level for level in (2, 3) if order * 2 ** (level - 1) <= n3)])
+
+
 @dataclass(frozen=True)
 class Framelet(Transform):
     """The B-spline framelet transform of a third mode of length n3: an isometry with more slices than frames.
@@ -63,11 +79,24 @@ class Framelet(Transform):
     def __post_init__(self) -> None:
         if self.filters not in ORDERS:
             raise InputError(f"filters must be one of {', '.join(ORDERS)}, not {self.filters!r}")
+        if not 1 <= self.levels <= DEEPEST:
+            raise InputError(f"levels must be at least 1 and at most {DEEPEST}, not {self.levels!r}")
 
     @property
     def r(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
         """Number of slices: the high-pass bands of each level, finest first, then the last low-pass band."""
         return self.levels * self._high + self.n3
+
+    @cached_property
+    def weights(self) -> np.ndarray:
+        """The weight of each slice, (r,): that of its band.
+
+        >>> Framelet(1, "linear", 2).weights.round(4)
+        array([0.5   , 0.6124, 0.3062, 0.375 , 0.375 ])
+        """
+        low, *high = np.linalg.norm(bspline_filters(ORDERS[self.filters]), axis=1)
+        bands = [low**level * norm for level in range(self.levels) for norm in high] + [low**self.levels]
+        return np.repeat(np.array(bands), self.n3)
 
     @property
     def _high(self) -> int:
@@ -98,29 +127,42 @@ class Framelet(Transform):
     def forward(self, t: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         """Return W T: shape (r, n1, n2)."""
         g = np.empty((self.r, *t.shape[1:]), t.dtype) if out is None else out
-        bands = g.reshape(self.r // self.n3, self.n3, math.prod(t.shape[1:]))
-        low, high, pieces = t.reshape(bands.shape[1:]), self._high // self.n3, self._pieces(bands.shape[2])
-        for level in range(self.levels):
-            last = level == self.levels - 1
-            below = bands[-1] if last else np.empty_like(low)
+        for rows, band in self.bands(t, np.empty_like(t), (np.empty_like(t), np.empty_like(t))):
+            g[rows] = band
+        return g
 
-            def work(i: slice, level: int = level, low: np.ndarray = low, below: np.ndarray = below) -> None:
+    def bands(
+        self, t: np.ndarray, out: np.ndarray, low: tuple[np.ndarray, np.ndarray]
+    ) -> Iterator[tuple[slice, np.ndarray]]:
+        """Yield band after band of W T, each in out: which of its slices, and they, (n3, n1, n2); low, like T, is overwritten."""
+        flat, n, high = out.reshape(self.n3, -1), self.n3, ORDERS[self.filters]
+        above, pieces = t.reshape(flat.shape), self._pieces(flat.shape[1])
+
+        def filtered(level: int, band: int, into: np.ndarray) -> None:
+            def work(i: slice) -> None:
                 s, steps, _ = pieces[i.start]
-                part = (steps[level].astype(t.dtype, copy=False) @ low).reshape(high + 1, s.stop - s.start, -1)
-                bands[level * high : (level + 1) * high, s] = part[:high]
-                below[s] = part[high]
+                into[s] = steps[level][band].astype(t.dtype, copy=False) @ above
 
             threads.each(work, len(pieces), 1)
-            low = below
-        return g
+
+        for level in range(self.levels):
+            for band in range(high):
+                filtered(level, band, flat)
+                first = (level * high + band) * n
+                yield slice(first, first + n), out
+            below = flat if level == self.levels - 1 else low[level % 2].reshape(flat.shape)
+            filtered(level, high, below)
+            above = below
+        yield slice(self.r - n, self.r), out
 
     def backward(self, g: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         """Return W^T G: shape (n3, n1, n2)."""
         flat, high = g.reshape(self.r, math.prod(g.shape[1:])), self._high
         low, pieces = flat[self.levels * high :], self._pieces(flat.shape[1])
         x = np.empty((self.n3, *g.shape[1:]), g.dtype) if out is None else out
+        places = x.reshape(low.shape), np.empty_like(low) if self.levels > 1 else x  # in turn, so that the last is x
         for level in reversed(range(self.levels)):
-            above = x.reshape(low.shape) if level == 0 else np.empty_like(low)
+            above = places[level % 2]
             bands = flat[level * high : (level + 1) * high]
 
             def work(
@@ -140,10 +182,10 @@ class Framelet(Transform):
 
 
 class FramePiece(NamedTuple):
-    """A few frames: for each level the rows of its matrix, of all bands, and the rows of its transpose that are theirs."""
+    """A few frames: for each level the rows of its matrix by bands, and the rows of its transpose that are theirs."""
 
     frames: slice
-    steps: list[scipy.sparse.csr_array]
+    steps: list[list[scipy.sparse.csr_array]]
     adjoints: list[tuple[scipy.sparse.csr_array, scipy.sparse.csr_array]]  # from the high-pass bands, from the other
 
 
@@ -154,6 +196,6 @@ def _pieces(w: Framelet, length: int) -> list[FramePiece]:
     pieces = []
     for start in range(0, n, length):
         s = slice(start, min(start + length, n))
-        rows = (np.arange(bands)[:, None] * n + np.arange(s.start, s.stop)).ravel()
-        pieces.append(FramePiece(s, [step[rows] for step in w._steps], [(high[s], low[s]) for high, low in adjoints]))
+        steps = [[step[band * n + s.start : band * n + s.stop] for band in range(bands)] for step in w._steps]
+        pieces.append(FramePiece(s, steps, [(high[s], low[s]) for high, low in adjoints]))
     return pieces

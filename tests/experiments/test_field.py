@@ -1,0 +1,246 @@
+"""The field: masks that can be drawn again, rivals that fill, cells that measure, a page made of what is there."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import qrank
+from qrank.cli.app import app
+from qrank.errors import InputError, MissingExtra
+from qrank.experiments import Size, Store
+from qrank.experiments.cells import Outcome
+from qrank.experiments.field import FieldCell, page, plan, planned, rivals, scenes
+from qrank.experiments.field import cells as all_cells
+from qrank.experiments.field.cells import check, run
+from qrank.experiments.field.masks import mask
+from qrank.experiments.grid import adopt
+
+runner = CliRunner()
+COUNTS = scenes.scene("generated-counts")
+
+
+# --- masks
+
+
+def test_random_masks_are_the_published_recipe():
+    shape = (5, 6, 7)
+    known = mask(scenes.scene("balloons"), shape, "random", 0.3, 2)
+    np.testing.assert_array_equal(known, np.random.default_rng(2).random(shape) < 0.3)
+
+
+def test_traffic_masks_are_those_of_the_literature():
+    days, stations, times = 25, 80, 108
+    drawn = np.random.RandomState(1000)
+    published = np.round(drawn.rand(stations, times, days) + 0.5 - 0.3)  # (stations, times, days), 1 where seen
+    found = mask(COUNTS, (days, stations, times), "random", 0.7, 0)
+    np.testing.assert_array_equal(found, published.transpose(2, 0, 1) == 1)
+    drawn = np.random.RandomState(1001)
+    published = np.round(drawn.rand(stations, days) + 0.5 - 0.7)
+    found = mask(COUNTS, (days, stations, times), "station-days", 0.3, 1)
+    np.testing.assert_array_equal(found, (published.T == 1)[:, :, None] & np.ones((1, 1, times), bool))
+
+
+def test_poor_frames_are_known_to_a_twentieth_and_the_others_wholly():
+    known = mask(scenes.scene("smooth-60"), (40, 30, 30), "poor-frames", 0.8, 0)
+    shares = known.mean(axis=(1, 2))
+    assert (shares < 1).sum() == 8
+    assert abs(shares[shares < 1].mean() - 0.05) < 0.01
+
+
+def test_colours_are_missing_together():
+    known = mask(scenes.scene("china"), (40, 50, 3), "scratches", 0.9, 0)
+    assert (known == known[..., :1]).all()
+    assert 0.8 < known.mean() < 0.97
+
+
+# --- rivals
+
+
+@pytest.mark.parametrize("name", rivals.RIVALS)
+def test_a_rival_fills_keeps_what_is_known_and_beats_the_mean(name):
+    rival = rivals.RIVALS[name]
+    if rival.module is not None:
+        pytest.importorskip(rival.module)
+    truth, scene = scenes.load("generated-spectra", None), scenes.scene("generated-spectra")
+    known = np.random.default_rng(0).random(truth.shape) < 0.5
+    before = truth.copy()
+    x, _ = rivals.fill(name, truth, known, scene)
+    np.testing.assert_array_equal(truth, before)
+    np.testing.assert_array_equal(x[known], truth[known])
+    level = qrank.metrics.rmse(np.full_like(truth, truth[known].mean()), truth, ~known)
+    assert qrank.metrics.rmse(x, truth, ~known) < 0.6 * level
+
+
+@pytest.mark.parametrize("name", rivals.RIVALS)
+def test_a_rival_sees_nothing_of_what_is_missing(name):
+    rival = rivals.RIVALS[name]
+    if rival.module is not None:
+        pytest.importorskip(rival.module)
+    truth, scene = scenes.load("generated-counts", None)[:8, :8, :10] / 700, scenes.scene("generated-clip")
+    known = np.random.default_rng(0).random(truth.shape) < 0.6
+    other = np.where(known, truth, 1 - truth)
+    np.testing.assert_array_equal(
+        rivals.fill(name, truth, known, scene)[0][~known], rivals.fill(name, other, known, scene)[0][~known]
+    )
+
+
+def test_softimpute_ends_at_a_minimiser():
+    """The residual on Omega, over lam, is a subgradient: U V' on the range, norm at most 1 beyond it."""
+    rng = np.random.default_rng(0)
+    y = rng.standard_normal((12, 3)) @ rng.standard_normal((3, 20))
+    known = rng.random(y.shape) < 0.7
+    y = np.where(known, y, 0)
+    lam = 0.2 * np.linalg.norm(y, 2)
+    x = rivals.softimpute(y, known, 0.2, 3000)
+    gradient = np.where(known, y - x, 0) / lam
+    assert np.linalg.norm(gradient, 2) < 1 + 1e-3
+    assert np.vdot(gradient, x) == pytest.approx(np.linalg.norm(x, "nuc"), rel=1e-3)
+
+
+def test_a_missing_package_is_said_in_a_line(monkeypatch):
+    monkeypatch.setitem(
+        rivals.RIVALS, "no-such", rivals.Rival("a rival", rivals.telea, module="no_such_package_at_all")
+    )
+    with pytest.raises(
+        MissingExtra, match=r"a rival needs the package no_such_package_at_all: pip install 'qrank\[bench\]'"
+    ):
+        check("no-such")
+    with pytest.raises(InputError, match="did you mean 'vmtqn'"):
+        check("vmtqm")
+
+
+# --- cells
+
+
+@pytest.mark.filterwarnings("ignore::qrank.errors.ConvergenceWarning")  # the step limit is on purpose
+def test_a_cell_measures_what_it_says(monkeypatch):
+    truth = scenes.load("generated-spectra", None)
+    cell = FieldCell("generated-spectra", "tnn", 0.4, 1, '{"max_steps": 20}')
+    known = np.random.default_rng(1).random(truth.shape) < 0.4
+    seen = {}
+
+    def completed(y, observed, method, slice_axes, **options):
+        seen.update(options, y=y)
+        found = complete(y, observed, method, slice_axes, **options)
+        object.__setattr__(found, "error", np.where(np.arange(found.x.size).reshape(found.x.shape) % 4 > 0, 1e9, 0.0))
+        return found
+
+    complete = all_cells.complete
+    monkeypatch.setattr(all_cells, "complete", completed)
+    numbers = run(cell, None).numbers
+    assert seen["max_steps"] == 20
+    assert not seen["y"][~known].any()  # nothing of the truth is handed over
+    assert 0.7 < numbers["covered"] < 0.8  # three of four have an error that covers everything
+    plain = qrank.complete(np.where(known, truth, np.nan), method="tnn", slice_axes=(1, 2), max_steps=20)
+    x = np.clip(plain.x, 0, 1)
+    assert numbers["psnr"] == pytest.approx(qrank.metrics.psnr(x, truth, ~known))
+    assert numbers["psnr_all"] == pytest.approx(qrank.metrics.psnr(x, truth))
+    assert numbers["ssim"] == pytest.approx(qrank.metrics.ssim(x, truth, (1, 2)))
+
+
+def test_the_error_of_counts_is_over_missing_entries_that_are_not_0():
+    truth = scenes.load("generated-counts", None)
+    numbers = run(FieldCell("generated-counts", "linear-2", 0.5), None).numbers
+    known = mask(COUNTS, truth.shape, "random", 0.5, 0)
+    x = np.maximum(rivals.linear(np.where(known, truth, 0), known, COUNTS, 2)[0], 0)
+    where = ~known & (truth != 0)
+    assert numbers["rmse"] == pytest.approx(np.sqrt(np.mean((x - truth)[where] ** 2)))
+    assert numbers["ssim"] is None
+
+
+# --- plan and page
+
+
+def test_the_goals_come_first_and_every_cell_can_be_run():
+    there = planned(Size.STANDARD)
+    assert len(there) == len(set(there)) == len({cell.key for cell in there})
+    first = there[: len(plan.goals())]
+    assert {cell.method for cell in first} <= {"auto", "vmtqn"}
+    for cell in there:
+        assert scenes.scene(cell.data)
+        assert cell.settings
+    assert {cell.method for cell in there} >= set(rivals.RIVALS) | {"vmtqn", "motqn", "views", "interpolate"}
+    shown = {(goal["data"], goal["pattern"], goal["p"]) for goal in plan.targets()}
+    assert shown <= {(cell.data, cell.pattern, cell.p) for cell in there}
+
+
+def test_new_methods_are_in_the_plan_by_their_names(monkeypatch):
+    class New(qrank.METHODS["tnn"]):
+        name = "brand-new"
+
+    monkeypatch.setitem(qrank.METHODS, "brand-new", New)
+    monkeypatch.setitem(qrank.METHODS, "auto", New)
+    there = planned(Size.STANDARD)
+    assert "brand-new" in {cell.method for cell in there}
+    assert there[0].label == plan.CHOICE
+    assert json.loads(there[0].options) == {"effort": "balanced"}
+
+
+FEW = [
+    FieldCell("generated-counts", method, 0.7, draw, pattern="station-days")
+    for method in ("vmtqn", "linear-0")
+    for draw in (0, 1)
+]
+
+
+def test_a_page_is_made_of_the_cells_there_are_and_taken_up_from_its_table(tmp_path, monkeypatch):
+    monkeypatch.setattr(page, "planned", lambda size: FEW)
+    store = Store(tmp_path / "cells")
+    for cell in FEW:
+        store.save(cell, run(cell, None))
+    written = page.write(Size.QUICK, tmp_path, tmp_path / "accuracy.md")
+    text = (tmp_path / "accuracy.md").read_text()
+    assert "| `vmtqn` | " in text
+    assert "| linear interpolation along axis 0 | " in text
+    assert "station-days, p = 0.7" in text
+    assert "4 of 4 cells" in text
+    with written[0].open(newline="") as file:
+        kept = list(csv.DictReader(file))
+    assert [row["draw"] for row in kept] == ["0", "1", "0", "1"]
+    other = Store(tmp_path / "other")
+    assert adopt(other, FEW, written[0]) == 4
+    assert other.load(FEW[0])["rmse"] == store.load(FEW[0])["rmse"]
+    assert other.load(FEW[2])["covered"] is None
+
+
+def test_a_goal_is_bold_where_it_is_reached():
+    at = {"psnr": 40.0, "psnr_all": 40.0, "rmse": 1.0, "ssim": 0.9, "covered": 0.91, "seconds": 3.0}
+    table = page.goals_table({("balloons", "random", 0.05): {plan.CHOICE: [at, at], "vmtqn": [dict(at, psnr=29.0)]}})
+    assert "| 28.9 | ≥ 39.00 | 29.00 | – | **40.00** | 0.900 | 91 % | 3 | 2 |" in table
+    table = page.goals_table({("balloons", "random", 0.1): {plan.CHOICE: [at]}})
+    assert "| ≥ 44.50 | – | – | 40.00 |" in table
+    over = {plan.CHOICE: [at], plan.LOG_SUM: [dict(at, psnr_all=39.5)]}
+    assert "| ≥ 40.50 | – | 39.50 | 40.00 |" in page.goals_table({("video", "random", 0.1): over})
+
+
+def test_the_command_runs_a_part_and_goes_on(tmp_path, monkeypatch):
+    monkeypatch.setattr("qrank.cli.reproduce.field.planned", lambda size: FEW[2:])
+    monkeypatch.setattr(page, "planned", lambda size: FEW[2:])
+    call = ["reproduce", "field", "--quick", "-o", str(tmp_path)]
+    first = runner.invoke(app, call)
+    assert first.exit_code == 0, first.output
+    assert "2 cells to run" in first.output
+    assert "generated-counts, station-days at 0.7, draw 0, linear-0: RMSE" in first.output
+    again = runner.invoke(app, call)
+    assert "0 cells to run, 2 are there already" in again.output
+    assert (tmp_path / "quick" / "index.md").exists()
+
+
+def test_the_field_has_a_page_of_its_own(tmp_path):
+    found = runner.invoke(app, ["reproduce", "field", "cifar", "-o", str(tmp_path)])
+    assert found.exit_code != 0
+    assert "run it by itself" in found.output
+
+
+def test_a_cell_of_other_settings_does_not_count(tmp_path):
+    store, cell = Store(tmp_path), FEW[0]
+    numbers = run(cell, None).numbers
+    store.save(cell, Outcome(numbers, {}))
+    assert store.load(cell) is not None
+    store.save(cell, Outcome({**numbers, "settings": "vmtqn(rho=7)"}, {}))
+    assert store.load(cell) is None
