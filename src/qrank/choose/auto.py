@@ -17,7 +17,7 @@ from . import candidates
 from .candidates import Candidate
 from .hide import hidden
 from .signs import signs_of
-from .weigh import Spread, weights
+from .weigh import Spread, clearly_better, weights
 
 PART = 1_200_000  # entries of the part that candidates are tried on
 NEAR = 1.35  # a simple fill whose error is below so many times the views' is worth starting from
@@ -150,7 +150,10 @@ def _try_all(trial: Runner, effort: str) -> None:
     """Run all candidates on what is left known; those that start from a better answer come after it."""
     problem = trial.problem
     for candidate in candidates.simple(problem):
-        trial.run(candidate)
+        found = trial.run(candidate)
+        same = [o for o in trial.done.values() if o is not found and np.array_equal(o.x, found.x)]
+        if same:
+            del trial.done[candidate.name]
     fill = min(trial.done, key=lambda name: trial.held_out(trial.done[name].x))
     first = candidates.views(problem, effort)
     trial.run(first)
@@ -175,7 +178,14 @@ def _weighed(trial: Runner, rng: np.random.Generator, partly: bool) -> tuple[dic
     assert at is not None
     assert truth is not None
     seen = np.stack([trial.done[name].x.reshape(-1)[at] for name in names], axis=1)
-    w = dict(zip(names, weights(seen, truth, rng), strict=True))
+    keep, across = np.ones(len(names), dtype=bool), candidates.lost_planes(problem.observed)
+    if across is not None:  # nothing of a lost frame is known, and a few hidden ones do not tell much
+        fills = [candidate.name for candidate in candidates.simple(problem) if candidate.name in trial.done]
+        plain = min((names.index(n) for n in fills), key=lambda k: trial.held_out(trial.done[names[k]].x))
+        keep = clearly_better(seen, truth, plain, np.unravel_index(at, problem.y.shape)[across])
+    found = np.zeros(len(names))
+    found[keep] = weights(seen[:, keep], truth, rng)
+    w = dict(zip(names, found, strict=True))
     low, high = known_range(problem)
     mean = seen @ np.array(list(w.values()))
     cut = bool(np.square(np.clip(mean, low, high) - truth).sum() <= np.square(mean - truth).sum())

@@ -45,12 +45,12 @@ def single(problem: Problem, effort: str) -> list[Candidate]:
     names = []
     if problem.y.size <= SMALL or effort == "best":
         names += ["vmtqn"]
-    if problem.layout.n3 > SHORT and (effort == "best" or whole_planes(problem.observed)):
+    if problem.layout.n3 > SHORT and (effort == "best" or lost_planes(problem.observed) is not None):
         names += ["tnn-c"]
     found = [Candidate(name, METHODS[name].configured()) for name in names]
     if effort == "best":
         found.append(Candidate("motqn, log-sum", METHODS["motqn"].configured(penalty="log-sum")))
-    if whole_fibres(problem.observed) >= WHOLE:
+    if whole_fibres(problem.observed) >= WHOLE and lost_planes(problem.observed) is None:
         found.append(Candidate("kriging", METHODS["kriging"].configured()))
     if is_picture(problem) and effort != "fast":
         found.append(Candidate("similar", METHODS["similar"].configured()))
@@ -70,7 +70,7 @@ def patches(problem: Problem, after: str, effort: str) -> list[Candidate]:
         shapes.append("fibre")
     if front and max(front) >= 8:
         shapes.append("cube")
-    if front and (effort == "best" or whole_planes(problem.observed)):
+    if front and (effort == "best" or lost_planes(problem.observed) is not None):
         shapes.append("slice")
     if min(problem.y.shape[-2:]) < 4:
         shapes = []
@@ -96,20 +96,20 @@ def whole_fibres(observed: np.ndarray) -> float:
     return max((count / missing for count in empty), default=0.0) if missing and observed.ndim > 2 else 0.0
 
 
-def whole_planes(observed: np.ndarray) -> bool:
-    """Return whether some plane across an axis has hardly any known entry beside the others: a lost frame.
+def lost_planes(observed: np.ndarray) -> int | None:
+    """Return the axis across which some plane has hardly any known entry beside the others, a lost frame; None: no axis.
 
     >>> known = np.ones((5, 4, 4), dtype=bool)
     >>> known[2] = False
-    >>> whole_planes(known)
-    True
+    >>> lost_planes(known), lost_planes(known[:2])
+    (0, None)
     """
     for axis, n in enumerate(observed.shape):
         if n > SHORT and observed.ndim > 2:
             share = observed.mean(axis=tuple(a for a in range(observed.ndim) if a != axis))
             if share.min() < 0.3 * np.median(share):
-                return True
-    return False
+                return axis
+    return None
 
 
 def plane(shape: Sequence[int], smoothness: Sequence[float]) -> tuple[int, int]:

@@ -11,10 +11,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-SHARE = 0.06  # of the known entries that are to be hidden, about
+SHARE = 0.06  # of the known entries that are to be hidden at random, about
+COPIED = 0.12  # of the known entries that are to be hidden under copies of the holes: they hang together, so it takes more
 MOST, LEAST = 0.3, 0.002  # shares beyond which a proposal is thinned out, or left out
 FEWEST = 40  # hidden entries that tell anything
-SHIFTS = 16  # copies of the holes that are looked at
+SHIFTS = 16  # sets of copies of the holes that are looked at
+COPIES = 6  # of small holes in one set
 LOOKED_AT = 1500  # entries whose surroundings are compared
 FAR = 32  # distances beyond are alike
 
@@ -35,13 +37,13 @@ def hidden(known: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     if wanted is None:
         return best
     centre, scale = wanted.mean(axis=0), wanted.std(axis=0) + 0.15
-    for proposal in _proposals(known, missing, rng):
+    for proposal, aim in _proposals(known, missing, rng):
         share = np.count_nonzero(proposal) / count
         if not LEAST <= share <= MOST or share * count < min(FEWEST, 0.1 * count):
             continue
         found = surroundings(known & ~proposal, _some(proposal, rng))
         apart = float(np.square((found.mean(axis=0) - centre) / scale).sum())
-        apart += 0.05 * np.log(share / SHARE) ** 2
+        apart += 0.05 * np.log(share / aim) ** 2
         if apart < least:
             best, least = proposal, apart
     return best
@@ -69,19 +71,34 @@ def _some(where: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, ...]
     return np.unravel_index(flat if len(flat) <= LOOKED_AT else rng.choice(flat, LOOKED_AT, replace=False), where.shape)
 
 
-def _proposals(known: np.ndarray, missing: np.ndarray, rng: np.random.Generator) -> Iterator[np.ndarray]:
-    """Yield sets of known entries to hide: at random, and under copies of the holes, whole or thinned out."""
-    yield _thinned(known, SHARE, None, rng)
-    d = known.ndim
+def _proposals(
+    known: np.ndarray, missing: np.ndarray, rng: np.random.Generator
+) -> Iterator[tuple[np.ndarray, float]]:
+    """Yield sets of known entries to hide, and the share that is aimed at: at random, and under copies of the holes.
+
+    Small holes are copied to several places, large ones thinned out.
+    """
+    yield _thinned(known, SHARE, None, rng), SHARE
+    d, count = known.ndim, np.count_nonzero(known)
     for k in range(SHIFTS):
         # along one axis in turn, then along several
         moved = [axis for axis in range(d) if (k % d == axis if k < 2 * d else rng.random() < 0.6)]
-        shift = [int(rng.integers(1, max(2, known.shape[axis]))) if axis in moved else 0 for axis in range(d)]
-        copy = np.roll(missing, shift, axis=tuple(range(d))) & known
-        yield copy
-        if np.count_nonzero(copy) > SHARE * np.count_nonzero(known):
-            for axis in (None, *range(d)):
-                yield _thinned(copy, SHARE * np.count_nonzero(known) / np.count_nonzero(copy), axis, rng)
+        copy = np.zeros_like(known)
+        for _ in range(COPIES):
+            shift = [int(rng.integers(1, max(2, known.shape[axis]))) if axis in moved else 0 for axis in range(d)]
+            more = copy | (np.roll(missing, shift, axis=tuple(range(d))) & known)
+            if np.count_nonzero(more) > MOST * count and copy.any():
+                break
+            copy = more
+            if np.count_nonzero(copy) > 0.7 * COPIED * count:
+                break
+        yield copy, COPIED
+        share = np.count_nonzero(copy) / count
+        if share > SHARE:
+            yield _thinned(copy, SHARE / share, None, rng), SHARE
+        if share > COPIED:
+            for axis in range(d):
+                yield _thinned(copy, COPIED / share, axis, rng), COPIED
 
 
 def _thinned(where: np.ndarray, share: float, axis: int | None, rng: np.random.Generator) -> np.ndarray:

@@ -35,7 +35,7 @@ def texture(x: np.ndarray, smoothness: np.ndarray) -> np.ndarray:
     """Return the standard deviation in the 3 x ... x 3 neighbours of each entry, along the axes that are smooth.
 
     >>> texture(np.eye(4), np.array([0.1, 0.1])).round(2)[0]
-    array([0.47, 0.47, 0.31, 0.  ], dtype=float32)
+PLACEHOLDER
     """
     size = [3 if s < ROUGH and n > 2 else 1 for s, n in zip(smoothness, x.shape, strict=True)]
     x = x.astype(np.float32)
