@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from . import kernels
+from .choose import choose, plane
 from .errors import ConvergenceWarning, InputError, KindError
-from .methods import Method, method_named
+from .methods import Auto, Method, method_named
 from .patches import Patches
 from .problem import Problem
-from .result import Completion, OnStep, Record, Status
+from .result import Choice, Completion, OnStep, Record, Status
 from .run import Run
 
 
 def complete(
     y: Any,
     observed: Any = None,
-    method: str | Method = "vmtqn",
-    slice_axes: tuple[int, int] = (0, 1),
+    method: str | Method = "auto",
+    slice_axes: tuple[int, int] | None = None,
     *,
     preset: str | None = None,
     on_step: OnStep | None = None,
@@ -80,26 +81,55 @@ def complete(
     chosen = _method(method, preset, options)
     kind = kernels.of(y)
     known = kind.known(y, observed)
-    problem = Problem.of(y, known, slice_axes)
+    problem = Problem.of(y, known, (0, 1) if slice_axes is None else slice_axes)
+    if slice_axes is None and isinstance(chosen, Auto):
+        smoothness = np.empty(len(problem.layout.shape))
+        smoothness[list(problem.layout.rest + problem.layout.slice_axes)] = problem.smoothness
+        problem = Problem.of(y, known, plane(problem.layout.shape, smoothness))
     layout = problem.layout
     cut = Patches(layout, patch) if patch != 0 else None
+    rng = np.random.default_rng(rng)
+    if cut is not None:
+        problem = Problem.of(cut.split(kind.values(y), 0), cut.split(known, False), cut.slice_axes)
     if chosen.fit.exact and known.all():
-        x, status, history, transform = problem.unscaled(problem.y.copy()), Status.COMPLETE, [], None
+        found = Answer(problem.y.copy(), Status.COMPLETE)
     else:
-        rng = np.random.default_rng(rng)
-        if cut is not None:
-            problem = Problem.of(cut.split(kind.values(y), 0), cut.split(known, False), cut.slice_axes)
-        run, history = _followed(problem.hold_out(holdout, rng) if holdout else problem, chosen, rng, on_step)
-        status = run.status
-        if status in (Status.STEP_LIMIT, Status.DIVERGED):
-            warnings.warn(str(status), ConvergenceWarning, stacklevel=2)
-        x, transform = run.answer(), run.learned()
-        del run  # its other arrays are not needed while the answer may have to be copied into other axes
-        x = problem.unscaled(x)
-        if cut is not None:
-            x, transform = cut.join(x), None  # the transform is that of the patches
+        found = answered(problem.hold_out(holdout, rng) if holdout else problem, chosen, rng, on_step)
+        if found.status in (Status.STEP_LIMIT, Status.DIVERGED):
+            warnings.warn(str(found.status), ConvergenceWarning, stacklevel=2)
+    x, error = (None if a is None else problem.unscaled(a) for a in (found.x, found.error))
+    if cut is not None:
+        x, error = cut.join(x), None if error is None else cut.join(error)
     x = chosen.fit.restore(kind.typed(x, y), y, known)
-    return Completion(kind.like(x, y), status, history, chosen, transform, known, layout.slice_axes)
+    transform = found.transform if cut is None else None  # it is that of the patches
+    shown = None if error is None else kind.like(kind.typed(error, y), y)
+    return Completion(
+        kind.like(x, y), found.status, found.records, chosen, transform, known, layout.slice_axes, shown, found.choice
+    )
+
+
+class Answer(NamedTuple):
+    """What comes out of a run, or of several: scaled, of the problem's shape."""
+
+    x: Any
+    status: Status
+    records: list[Record] = []  # noqa: RUF012  never changed
+    transform: Any = None
+    error: Any = None
+    choice: Choice | None = None
+
+
+def answered(problem: Problem, method: Method, rng: np.random.Generator, on_step: OnStep | None) -> Answer:
+    """Run a method, or what `auto` chooses."""
+    if isinstance(method, Auto):
+        found = choose(problem, method, rng, on_step)
+        return Answer(found.x, found.status, found.records, None, found.error, found.choice)
+    run, records = _followed(problem, method, rng, on_step)
+    error = run.deviation()
+    if error is not None:
+        error = np.where(problem.observed, 0, error)
+    x, transform = run.answer(), run.learned()
+    return Answer(x, run.status, records, transform, error)
 
 
 def _followed(problem: Problem, method: Method, rng: Any, on_step: OnStep | None) -> tuple[Run, list[Record]]:

@@ -48,9 +48,9 @@ class Fit:
         """Return the lam that is final: 0 where it goes on down, as the fit asks for ever more."""
         return 0.0
 
-    def start(self, problem: Problem) -> tuple[Any, Any]:
-        """Return the first T, (n3, n1, n2), and the state before the first step: the zero-filled data, and nothing."""
-        return kernels.of(problem.y).copy(problem.stack), None
+    def start(self, problem: Problem, t: Any) -> Any:
+        """Return the state before the first step, with T as it starts: nothing."""
+        return None
 
     def __call__(
         self, problem: Problem, t: Any, x: Any, lam: float, lam_next: float, state: Any, work: Workspace
@@ -74,10 +74,9 @@ class Exact(Fit):
     exact: ClassVar[bool] = True
     absolute: bool = False
 
-    def start(self, problem: Problem) -> tuple[Any, Any]:
-        """Start from X = 0, Z = 0: T is the zero-filled data. The state is X on Omega, for the paper's rule only."""
-        t, _ = super().start(problem)
-        return t, kernels.of(t).known_entries(0 * t, problem.mask) if self.absolute else None
+    def start(self, problem: Problem, t: Any) -> Any:
+        """Start from Z = 0. The state is X on Omega, at first 0, for the paper's rule only."""
+        return kernels.of(t).known_entries(0 * t, problem.mask) if self.absolute else None
 
     def __call__(
         self, problem: Problem, t: Any, x: Any, lam: float, lam_next: float, state: Any, work: Workspace
@@ -118,10 +117,9 @@ class Noisy(Fit):
         """Return about tau: the weight of the fit is final, and the ADMM converges fastest near it."""
         return self.tau(problem) / 2
 
-    def start(self, problem: Problem) -> tuple[Any, Any]:
-        """Start from the zero-filled data and U = 0; the state is U, and W on Omega."""
-        t, _ = super().start(problem)
-        return t, (0 * t, t)
+    def start(self, problem: Problem, t: Any) -> Any:
+        """Start from U = 0 and W = T: the state is both."""
+        return 0 * t, kernels.of(t).copy(t)
 
     def __call__(
         self, problem: Problem, t: Any, x: Any, lam: float, lam_next: float, state: Any, work: Workspace

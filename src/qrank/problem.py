@@ -74,6 +74,27 @@ class Problem:
         return self.norm or 1.0
 
     @cached_property
+    def spread(self) -> float:
+        """The standard deviation of the scaled known values; their size where all are equal, 1 where all are 0."""
+        return kernels.of(self.y).spread(self.y, self.observed)
+
+    @cached_property
+    def smoothness(self) -> np.ndarray:
+        """How smooth the known values are along each axis: from 0 to about 1 where their order means nothing."""
+        return kernels.of(self.y).smoothness(self.y, self.observed)
+
+    @cached_property
+    def single(self) -> Problem:
+        """The same problem in single precision."""
+        kind = kernels.of(self.y)
+        if kind.eps(self.y) > 1e-9:
+            return self
+        start = None if self.start is None else kind.single(self.start)
+        found = replace(self, y=kind.single(self.y), start=start)
+        found.__dict__.update(smoothness=self.smoothness, spread=self.spread)  # to the digit those of the double one
+        return found
+
+    @cached_property
     def count(self) -> int:
         """The number of observed entries."""
         return int(self.observed.sum())
@@ -88,11 +109,27 @@ class Problem:
         if not 0 < share < 1:
             raise InputError(f"the share to hold out must lie between 0 and 1, not {share}")
         positions = np.flatnonzero(self.observed)
-        chosen = np.sort(rng.choice(positions, min(max(1, round(share * len(positions))), len(positions) - 1), False))
+        return self.without(np.sort(rng.choice(positions, max(1, round(share * len(positions))), False)))
+
+    def without(self, positions: np.ndarray) -> Problem:
+        """Hide the entries at flat positions from the methods; at least one stays known."""
+        chosen = positions if len(positions) < np.count_nonzero(self.observed) else positions[:-1]
         y, observed = self.y.copy(), self.observed.copy()
         y.reshape(-1)[chosen] = 0
         observed.reshape(-1)[chosen] = False
         return replace(self, y=y, observed=observed, held_out=chosen, held_out_values=self.y.reshape(-1)[chosen])
+
+    def part(self, box: tuple[slice, ...]) -> Problem:
+        """Return the problem of a part of the array, given as slices of y's axes.
+
+        >>> Problem.of(np.ones((4, 5, 6))).part((slice(3), slice(2), slice(5))).layout.shape
+        (2, 5, 3)
+        """
+        y, observed = np.ascontiguousarray(self.y[box]), np.ascontiguousarray(self.observed[box])
+        shape = [0] * y.ndim
+        for axis, n in zip(self.layout.rest + self.layout.slice_axes, y.shape, strict=True):
+            shape[axis] = n
+        return Problem(y, observed, self.exponent, Layout(tuple(shape), self.layout.slice_axes))
 
     def held_out_error(self, x: Any) -> float | None:
         """Return the root mean square error of x on the held-out entries, in the data's unit."""

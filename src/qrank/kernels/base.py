@@ -28,7 +28,7 @@ class Kernels:
 
     - empty(shape, dtype): for the workspace
     - eps(t): the precision of its floating type
-    - copy(t, out=None), permuted(x, axes): axes in another order
+    - copy(t, out=None)
     - norm(t): ||T||_F
     - product(m, t, out=None): T x_3 M^T, m (k, n3)
     - fourier(t, out=None, inverse=False): unitary, in n3 real slices
@@ -36,6 +36,13 @@ class Kernels:
     - shrink(g, lam, penalty, multiplicity=None, energies=None): `Shrunk`; g is changed in place
     - spectral_norm(g, multiplicity=None): the largest singular value of its slices
     - advance(t, x, y, observed, ratio, last=None): `Residuals`; x becomes the next T
+    - arranged(x, view, offsets, work): the stack that a view makes of an array (`arrange.View`), in scratch
+    - add_arranged(total, stack, view, offsets, weight): add it to the array, weighted, in place
+    - sampled(stack, view, offsets, shape, at): entries of the array, from the stack, a NumPy array
+    - smoothness(y, mask): for each axis from 0 to about 1, a NumPy array
+    - smooth_fill(y, mask): y, its missing entries filled from those nearby
+    - spread(y, mask): the standard deviation of what is known, not 0
+    - single(t), cast(t, y): t in single precision, or in y's
     - known_entries(t, mask): those that the paper's stopping rule follows, as a list of arrays (``last``)
 
     Of its mode-3 unfolding:

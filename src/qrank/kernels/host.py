@@ -11,9 +11,11 @@ from ..errors import InputError, KindError
 from ..tensor import Layout
 from . import products
 from .advance import advance, known_entries
+from .arrange import add_arranged, arranged, sampled
 from .base import Kernels
 from .principal import from_left, principal, short_side, under_left, under_principal
 from .shrink import shrink
+from .smoothing import smooth_fill, smoothness
 from .spectral import spectral_norm
 
 LOOKED_AT = 1 << 17  # entries that are looked at together
@@ -23,7 +25,6 @@ class Host(Kernels):
     """The operations on NumPy arrays; masked arrays and whatever NumPy can take are seen as such."""
 
     empty = staticmethod(np.empty)
-    permuted = staticmethod(np.transpose)
     copy = staticmethod(products.copy)
     product = staticmethod(products.product)
     fourier = staticmethod(products.fourier)
@@ -33,6 +34,11 @@ class Host(Kernels):
     shrink = staticmethod(shrink)
     spectral_norm = staticmethod(spectral_norm)
     advance = staticmethod(advance)
+    arranged = staticmethod(arranged)
+    add_arranged = staticmethod(add_arranged)
+    sampled = staticmethod(sampled)
+    smooth_fill = staticmethod(smooth_fill)
+    smoothness = staticmethod(smoothness)
     known_entries = staticmethod(known_entries)
     short_side = staticmethod(short_side)
     under_left = staticmethod(under_left)
@@ -43,6 +49,19 @@ class Host(Kernels):
     def eps(self, t: np.ndarray) -> float:
         """Return the precision of the floating type."""
         return float(np.finfo(t.dtype).eps)
+
+    def single(self, t: np.ndarray) -> np.ndarray:
+        """Return t in single precision."""
+        return t.astype(np.float32)
+
+    def cast(self, t: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Return t in the floating type of y."""
+        return t.astype(y.dtype, copy=False)
+
+    def spread(self, y: np.ndarray, observed: np.ndarray) -> float:
+        """Return the standard deviation of what is known; its size where all is equal, 1 where all is 0."""
+        known = y[observed]
+        return float(known.std(dtype=float)) or float(abs(known[0])) or 1.0
 
     def norm(self, t: np.ndarray) -> float:
         """Return ||T||_F."""

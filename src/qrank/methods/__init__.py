@@ -1,12 +1,16 @@
 """METHODS: every method by its name."""
 
 from ..errors import InputError, nearest
+from .auto import Auto
 from .base import Method
 from .biharmonic import Biharmonic
 from .fixed import TNN, TNNC, TQN, TTNN, Slicewise, TQNOracle, TQNRandom
 from .frame import FTNN, TNNLinear
+from .gaussian import GaussianPatches
 from .interpolate import Interpolate
+from .kriging import Kriging
 from .latent import Latent
+from .similar import Similar
 from .smooth import Smooth
 from .snn import HaLRTC, SiLRTC
 from .tmac import TMac
@@ -16,9 +20,8 @@ from .views import Views
 METHODS: dict[str, type[Method]] = {
     kind.name: kind
     for kind in (
-        *(VMTQN, MOTQN, Views, TNN, TNNC, TTNN, Slicewise, TQN, TQNRandom, TQNOracle, FTNN, TNNLinear),
-        *(SiLRTC, HaLRTC, TMac, Latent),
-        *(Interpolate, Smooth, Biharmonic),
+        *(Auto, VMTQN, MOTQN, Views, TNN, TNNC, TTNN, Slicewise, TQN, TQNRandom, TQNOracle, FTNN, TNNLinear),
+        *(SiLRTC, HaLRTC, TMac, Latent, GaussianPatches, Kriging, Interpolate, Smooth, Biharmonic, Similar),
     )
 }
 
@@ -34,4 +37,4 @@ def method_named(name: str) -> type[Method]:
     return METHODS[name]
 
 
-__all__ = ["METHODS", "Method", "method_named"]
+__all__ = ["METHODS", "Auto", "Method", "method_named"]

@@ -28,6 +28,7 @@ class Method:
     about: ClassVar[str]
     shares_out: ClassVar[bool] = False  # its kernels use threads.py throughout: BLAS needs no threads of its own
 
+    single: ClassVar[float] = 0.0  # the primal residual down to which single precision serves; 0: it never does
     after: ClassVar[str | None] = None  # the method whose answer it starts from, as `problem.start`
 
     fit: ClassVar[Any] = Exact()  # how the answer agrees with what is known

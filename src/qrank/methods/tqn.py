@@ -22,6 +22,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from .. import kernels
 from ..errors import InputError
 from ..fit import Exact, Fit, Noisy
 from ..kernels.memory import Workspace
@@ -45,6 +46,7 @@ class State(NamedTuple):
     rho: float
     prior: Any
     fit: Any
+    last: float = np.inf  # the mu with which the schedule ends
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -87,22 +89,21 @@ class Recipe(Method):
 
     def init(self, problem: Problem, work: Workspace) -> State:
         """Start where the prior leaves little of the zero-filled data."""
-        t, fit = self.fit.start(problem)
-        prior = self.prior(problem)
-        state = prior.start(t, work)
+        t, prior = kernels.of(problem.y).copy(problem.stack), self.prior(problem)
+        state, fit = prior.start(t, work), self.fit.start(problem, t)
         mu = 1 / (FIRST * (prior.size(t, state, work) or 1.0)) if self.mu0 is None else self.mu0 * problem.scale
         return State(t, mu, self.rho or pace(problem.mask), state, fit)
 
     def step(self, problem: Problem, state: State, work: Workspace) -> tuple[State, Step]:
         """Run one iteration of Algorithm 2."""
-        t, mu, rho, prior, fit = state
+        t, mu, rho, prior, fit, last = state
         most = np.inf if self.mu_max is None else self.mu_max * problem.scale
         lam, lam_next = 1 / mu, max(1 / (rho * mu), 1 / most, self.fit.finest(problem))  # (30) mu-update
         found = self.prior(problem)(t, lam, prior, work)  # (26) Q-, (27) X-update
         agreed = self.fit(problem, t, found.x, lam, lam_next, fit, work)  # (28) E-, (29) Z-update
         residuals = agreed.primal, agreed.dual, agreed.change
-        step = Step(found.value, *residuals, mu, found.rank, found.slices, found.learning)
-        return State(agreed.t, 1 / lam_next, rho, found.state, agreed.state), step
+        step = Step(found.value, *residuals, mu, found.rank, found.slices, found.learning, settled=mu >= last)
+        return State(agreed.t, 1 / lam_next, rho, found.state, agreed.state, last), step
 
     def answer(self, problem: Problem, state: State, work: Workspace) -> Any:
         """Return X, in memory that the next step overwrites."""

@@ -1,40 +1,168 @@
-"""views: the Q-norm seen from several sides at once.
+"""views: the Q-norm seen from several sides at once, annealed.
 
-    X = mean over the pairs of slice axes of the prox of the Q-norm of T, each with its own learned Q
+    sigma from v, the standard deviation of what is known, down to v / depth;   T = Y on Omega, a smooth fill elsewhere
+    repeat:  X = sum_k w_k D_k(T, sigma);   T = Y + (T - X) / rho on Omega, X elsewhere;   sigma = sigma / rho
 
-in the loop of the TQN family, with its fit and its schedule: see `priors/average.py`.
+D_k sees T as a stack (tube, rows, columns), and shrinks its slices under a Q of its own, learned by maximal variance, by log-sum
+with lam = sigma (sqrt(rows) + sqrt(columns)): see `priors/average.py`. It is the loop of the TQN family, with its fit.
+
+A natural array has the more singular values the lower sigma is, and where they are as many as what is known, nothing is gained
+by going on. Of an array that is exactly of low rank they are found early, and their number stands still: then sigma goes on
+down, until the residuals are at the tolerance.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, ClassVar
 
-from ..priors import Average, MaximalVariance, Prior, QNorm, Seen
+import numpy as np
+
+from .. import kernels
+from ..errors import InputError
+from ..kernels.arrange import View
+from ..kernels.memory import Workspace
+from ..kernels.smoothing import ROUGH
+from ..priors import Average, MaximalVariance, QNorm, Seen
 from ..problem import Problem
-from .tqn import Recipe
+from ..result import Step
+from .tqn import Recipe, State
+
+SQUARE, CUBE, DEEP = 8, 6, 4  # sides of blocks: in the plane alone; in the plane, and along the other axes
+SHORT = 4  # an axis up to this length is no side of a slice
+JUDGES = 20_000  # held-out entries that judge the views: more tell no more
+PATIENCE = 8  # steps without a lower held-out error after which a judged run ends
+FALLS = 0.995  # the held-out error falls if three steps take it below this part of the three before
+SLIGHT = 0.03  # views of less weight than this are left out afterwards
+STANDS = 1.05  # the rank stands still if it grows by less than this while sigma falls by e
+FULL = 0.6  # and if it is below this part of what it could be
+LINGER = 15  # steps at the level of the noise
+WARM = 8.0  # a run from an earlier answer starts so many times below v
+
+
+def views_of(shape: tuple[int, ...], smooth: Sequence[bool]) -> list[View]:
+    """Return the views of an array of a shape, the slice axes last; only axes along which it is smooth are cut.
+
+    Every pair of long axes as slices, the tube being all others; squares in the plane of the slice axes, whose places are
+    the tube; and cubes, whose places in the plane are the rows, all cubes the columns.
+
+    >>> [view.stack_shape((30, 64, 80)) for view in views_of((30, 64, 80), (True, True, True))]
+    [(30, 64, 80), (80, 30, 64), (64, 30, 80), (64, 30, 99), (4, 36, 1620)]
+    """
+    d = len(shape)
+    long = [axis for axis in range(d) if shape[axis] > SHORT or axis >= d - 2]
+    pairs = sorted(combinations(long, 2), key=lambda pair: pair != (d - 2, d - 1))
+    found = [
+        View((1,) * d, tuple(2 * a for a in range(d) if a not in pair), *((2 * a,) for a in pair)) for pair in pairs
+    ]
+    plane = [axis for axis in (d - 2, d - 1) if shape[axis] >= 2 * SQUARE and smooth[axis]]
+    if plane:
+        sides = tuple(SQUARE if axis in plane else 1 for axis in range(d))
+        places = tuple(2 * axis + 1 for axis in plane)
+        found.append(View(sides, places, tuple(2 * axis for axis in range(d - 2)), (2 * d - 4, 2 * d - 2)))
+        deep = [axis for axis in range(d - 2) if shape[axis] >= 2 * DEEP and smooth[axis]]
+        sides = tuple(CUBE if axis in plane else DEEP if axis in deep else 1 for axis in range(d))
+        short = tuple(2 * axis for axis in range(d - 2) if axis not in deep and shape[axis] <= SHORT)
+        cubes = tuple(2 * axis for axis in range(d) if 2 * axis not in short)
+        found.append(View(sides, tuple(2 * axis + 1 for axis in deep) + short, places, cubes))
+    return found
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Views(Recipe):
-    """The mean over all pairs of slice axes; the slice axes that are given set the scale of mu only."""
+    """The mean over views; the slice axes that are given are the plane that is cut into blocks."""
 
     name: ClassVar[str] = "views"
-    about: ClassVar[str] = "the mean of the learned Q-norm's proxes over every pair of slice axes"
+    about: ClassVar[str] = "the mean of the learned Q-norm's proxes over several arrangements of the array, annealed"
+    single: ClassVar[float] = 3e-4
+    presets: ClassVar[dict[str, dict[str, Any]]] = {"default": {}}
 
     penalty: Any = "log-sum:2"
+    steps: int = 50  # from v down to v / depth
+    depth: float = 80.0
+    weights: Any = None  # of the views, or a table that an earlier run has learned; None: equal
+    judged: bool = False  # the weights follow entries that are held out, and sigma falls as long as their error does
 
-    def prior(self, problem: Problem) -> Prior:
-        """Return the average over the pairs of axes, the given one first; axes of length 1 make no slices."""
-        shape = problem.y.shape
-        d, entries = len(shape), math.prod(shape)
-        long = [axis for axis in range(d) if shape[axis] > 1 or axis >= d - 2]
-        pairs = sorted(combinations(long, 2), key=lambda pair: pair != (d - 2, d - 1))
-        priors = []
-        for i, j in pairs:
-            n = shape[i] * shape[j]
-            order = (*(axis for axis in range(d) if axis not in (i, j)), i, j)
-            priors.append(Seen(QNorm(MaximalVariance(min(n, entries // n)), self.penalty), order))
-        return Average(tuple(priors), shape)
+    def __post_init__(self) -> None:
+        rho = self.rho
+        super().__post_init__()
+        object.__setattr__(self, "rho", rho)  # None: it follows from steps and depth
+        self.check("steps", above=1, whole=True)
+        self.check("depth", above=1)
+        if self.weights is not None:
+            object.__setattr__(self, "weights", _weights(self.weights))
+
+    def prior(self, problem: Problem) -> Average:
+        """Return the average over the views of the array."""
+        shape, seen = problem.y.shape, []
+        for view in views_of(shape, problem.smoothness < ROUGH):
+            tube, rows, columns = view.stack_shape(shape)
+            seen.append(Seen(QNorm(MaximalVariance(min(tube, rows * columns)), self.penalty), view))
+        judge, weights = None, self.weights
+        if self.judged and problem.held_out is not None and problem.held_out_values is not None:
+            every = max(1, len(problem.held_out) // JUDGES)
+            judge = problem.held_out[::every], problem.held_out_values[::every]
+        if weights is not None and weights.shape[-1] != len(seen) + weights.ndim - 1:
+            raise InputError(f"weights must be {len(seen)} numbers, one for each view, not {weights.shape[-1]}")
+        if weights is not None and weights.ndim == 2:
+            weights = weights * np.where(np.arange(weights.shape[1]) == 0, self._unit(problem, seen), 1)
+        return Average(tuple(seen), shape, weights, judge)
+
+    def as_judged(self, problem: Problem, state: State) -> Views:
+        """Return the method with the weights and the depth that a judged run has found, for a run of all that is known."""
+        trail, views = np.array(state.prior.trail), self.prior(problem).priors
+        table = trail[:, [0, *range(3, trail.shape[1])]]
+        table[:, 0] /= self._unit(problem, views)  # sigma over v
+        late = table[len(table) // 2 :, 1:].mean(axis=0)
+        table[:, 1:] *= late >= SLIGHT
+        table[:, 1:] /= table[:, 1:].sum(axis=1, keepdims=True)
+        depth = max(2.0, 1 / table[-1, 0])
+        steps = max(2, 1 + round(math.log(depth) / math.log(state.rho)))
+        return replace(self, judged=False, weights=table, depth=depth, steps=steps)
+
+    def _unit(self, problem: Problem, seen: Sequence[Seen]) -> float:
+        """Return the lam of sigma = v."""
+        return problem.spread * seen[0].noise(problem.y.shape)
+
+    def init(self, problem: Problem, work: Workspace) -> State:
+        """Start from a smooth fill with sigma = v, or from an earlier answer and below."""
+        y, known, prior, kind = problem.y, problem.observed, self.prior(problem), kernels.of(problem.y)
+        t = kind.smooth_fill(y, known) if problem.start is None else kind.keep(kind.copy(problem.start), y, known)
+        t = t.reshape(problem.stack.shape)
+        first = 1 / self._unit(problem, prior.priors)
+        mu = first * (1 if problem.start is None else WARM) if self.mu0 is None else self.mu0 * problem.scale
+        rho = self.depth ** (1 / (self.steps - 1)) if self.rho is None else self.rho
+        last = min(first * self.depth, 1 / (self.fit.finest(problem) or 1e-300)) / math.sqrt(rho)
+        return State(t, mu, rho, prior.start(t, work), self.fit.start(problem, t), last)
+
+    def step(self, problem: Problem, state: State, work: Workspace) -> tuple[State, Step]:
+        """Run one step, and see whether going on pays."""
+        done = state.mu >= state.last
+        state, step = super().step(problem, state, work)
+        trail, full = np.array([one[:3] for one in state.prior.trail]), self.prior(problem).full
+        back = min(len(trail), 1 + math.ceil(1 / math.log(state.rho)))  # as long as sigma falls by e
+        if self.judged and trail[-1, 2]:
+            errors, low = trail[:, 2], state.mu >= state.last / WARM
+            stale = len(errors) - int(np.argmin(errors)) > PATIENCE
+            falls = len(errors) < 6 or errors[-3:].mean() < FALLS * errors[-6:-3].mean()
+            return state, step._replace(settled=(low and stale) or (done and not falls))
+        if not self.fit.exact:  # sigma stays at the level of the noise
+            return state, step._replace(settled=int((trail[:, 0] == trail[-1, 0]).sum()) > LINGER)
+        found = trail[-1, 1] <= min(STANDS * trail[-back, 1], FULL * full)
+        return state, step._replace(settled=done and not found)
+
+
+def _weights(given: Any) -> np.ndarray:
+    """Return weights as an array, checked."""
+    try:
+        weights = np.asarray(given, dtype=float)
+    except (TypeError, ValueError):
+        weights = np.zeros((0, 0, 0))
+    if weights.ndim not in (1, 2) or not np.isfinite(weights).all() or (weights < 0).any() or not weights.any():
+        raise InputError(
+            "weights must be numbers of at least 0, one for each view, or a table of sigma and such numbers"
+        )
+    return weights / weights.sum() if weights.ndim == 1 else weights

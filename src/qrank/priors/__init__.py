@@ -1,6 +1,7 @@
 """Priors: what the answer should be like, each a prox or what stands for one."""
 
 from .average import Average as Average
+from .average import Averaged as Averaged
 from .average import Seen as Seen
 from .base import Prior as Prior
 from .base import Proxed as Proxed

@@ -1,89 +1,145 @@
-"""Average: the mean of several priors of one array, each seen along its own pair of slice axes.
+"""Average: the mean of several priors of one array, each of its own view of it.
 
     X = sum_k w_k prior_k(T, c_k lam)
 
 A tensor is low-rank in many arrangements, and their mean is nearer to it than each of them: what one of them takes for noise
 the others know. It needs no copy of the state for each, unlike splitting. Shrinking singular values by lam takes away noise
 of level sigma where lam = sigma (sqrt(rows) + sqrt(columns)), the size of such noise in a slice; c_k puts all priors on the
-scale of the first.
+scale of the first. Views that cut into blocks do so on a grid that begins at another place in every step.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.optimize
 
 from .. import kernels
+from ..kernels.arrange import View
 from ..kernels.memory import Workspace
 from .base import Prior, Proxed
+
+OPEN = 0.5  # how much the weights are drawn towards equal ones, in units of how far the priors are apart
 
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """A prior of an array seen with another pair of slice axes: ``axes`` is the order of axes, the slice's last."""
+    """A prior of the stack that a view makes of an array."""
 
     prior: Prior
-    axes: tuple[int, ...]
-
-    def of(self, x: Any) -> Any:
-        """Return a view of an array in this order of axes."""
-        return kernels.of(x).permuted(x, self.axes)
-
-    def back(self, stack: Any, shape: Sequence[int]) -> Any:
-        """Return a stack as a view in the order of axes of an array of a shape."""
-        inner = stack.reshape(tuple(shape[axis] for axis in self.axes))
-        return kernels.of(inner).permuted(inner, tuple(self.axes.index(axis) for axis in range(len(shape))))
+    view: View
 
     def noise(self, shape: Sequence[int]) -> float:
         """Return the size of noise of level 1 in a slice.
 
-        >>> Seen(None, (0, 1, 2)).noise((5, 9, 16))
+        >>> Seen(None, View((1, 1, 1), (0,), (2,), (4,))).noise((5, 9, 16))
         7.0
         """
-        return math.sqrt(shape[self.axes[-2]]) + math.sqrt(shape[self.axes[-1]])
+        _, rows, columns = self.view.stack_shape(tuple(shape))
+        return math.sqrt(rows) + math.sqrt(columns)
+
+
+class Averaged(NamedTuple):
+    """What a step hands to the next."""
+
+    each: tuple  # the states of all priors
+    trail: tuple[tuple[float, ...], ...] = ()  # of every step so far: lam, rank, error on the judge's entries, weights
 
 
 @dataclass(frozen=True, eq=False)
 class Average(Prior):
-    """The mean of priors; ``shape`` is that of the array whose last two axes are the slices of T."""
+    """The mean of priors; ``shape`` is that of the array whose last two axes are the slices of T.
+
+    ``weights`` are (k,), or a table (steps, 1 + k) of lam and the weights from there on down; None: equal. Where there is a
+    ``judge``, flat positions of entries and their values, the weights follow what the priors make of these entries.
+    """
 
     priors: tuple[Seen, ...]
     shape: tuple[int, ...]
-    weights: tuple[float, ...] | None = None  # sum 1; None: equal
+    weights: Any = None
+    judge: tuple[np.ndarray, np.ndarray] | None = None
 
-    def _stacks(self, t: Any, work: Workspace) -> Any:
-        """Yield every prior with T as a stack of its slices, in scratch, and its share of lam."""
-        first = self.priors[0].noise(self.shape)
-        for seen in self.priors:
-            view = seen.of(t.reshape(self.shape))
-            arranged = kernels.of(t).copy(view, out=work.array("arranged", view.shape, t.dtype))
-            yield seen, arranged.reshape(-1, *view.shape[-2:]), seen.noise(self.shape) / first
-
-    def start(self, t: Any, work: Workspace) -> tuple:
-        """Return the states of all priors."""
-        return tuple(seen.prior.start(stack, work) for seen, stack, _ in self._stacks(t, work))
-
-    def size(self, t: Any, state: tuple, work: Workspace) -> float:
-        """Return the largest of the priors' sizes, on the scale of the first."""
-        stacks = self._stacks(t, work)
-        return max(
-            s.prior.size(stack, one, work.part("seen")) / c for (s, stack, c), one in zip(stacks, state, strict=True)
+    @property
+    def full(self) -> int:
+        """The largest rank that all views together can have."""
+        return sum(
+            tube * min(rows, columns) for tube, rows, columns in (s.view.stack_shape(self.shape) for s in self.priors)
         )
 
-    def __call__(self, t: Any, lam: float, state: tuple, work: Workspace) -> Proxed:
+    def _stacks(self, t: Any, work: Workspace) -> Iterator[tuple[Seen, Any, float, tuple[int, ...]]]:
+        """Yield every prior with T as it sees it, in scratch, its share of lam, and where its grid begins."""
+        first, x = self.priors[0].noise(self.shape), t.reshape(self.shape)
+        for seen in self.priors:
+            offsets = seen.view.offsets(work.rng)
+            stack = kernels.of(t).arranged(x, seen.view, offsets, work)
+            yield seen, stack, seen.noise(self.shape) / first, offsets
+
+    def start(self, t: Any, work: Workspace) -> Averaged:
+        """Return the states of all priors."""
+        return Averaged(tuple(seen.prior.start(stack, work) for seen, stack, *_ in self._stacks(t, work.part("seen"))))
+
+    def size(self, t: Any, state: Averaged, work: Workspace) -> float:
+        """Return the largest of the priors' sizes, on the scale of the first."""
+        inner = work.part("seen")
+        stacks = zip(self._stacks(t, inner), state.each, strict=True)
+        return max(seen.prior.size(stack, one, inner) / scale for (seen, stack, scale, _), one in stacks)
+
+    def __call__(self, t: Any, lam: float, state: Averaged, work: Workspace) -> Proxed:
         """Return the mean of what the priors make of T."""
-        weights = self.weights or (1 / len(self.priors),) * len(self.priors)
+        weights = np.array(state.trail[-1][3:]) if self.judge and state.trail else self._weights(lam)
         total = work.array("spare", t.shape, t.dtype)
         total[...] = 0
-        x, found = total.reshape(self.shape), []
+        x, found, seen_at, kind = total.reshape(self.shape), [], [], kernels.of(t)
         inner = work.part("seen")  # what a prior keeps in its spare array must last until it is added
-        for (seen, stack, scale), one, weight in zip(self._stacks(t, work), state, weights, strict=True):
+        stacks = zip(self._stacks(t, inner), state.each, weights, strict=True)
+        for (seen, stack, scale, offsets), one, weight in stacks:
+            if weight == 0 and self.judge is None:
+                found.append(Proxed(None, one, 0.0, 0, 0))
+                continue
             proxed = seen.prior(stack, scale * lam, one, inner)
-            proxed.x[...] *= weight
-            x += seen.back(proxed.x, self.shape)
+            if self.judge is not None:
+                seen_at.append(kind.sampled(proxed.x, seen.view, offsets, self.shape, self.judge[0]))
+            kind.add_arranged(x, proxed.x, seen.view, offsets, float(weight))
             found.append(proxed._replace(x=None))
-        value = sum(weight * one.value for weight, one in zip(weights, found, strict=True))
-        rank, slices = sum(one.rank for one in found), sum(one.slices for one in found)
-        return Proxed(total, tuple(one.state for one in found), value, rank, slices)
+        rank, slices, error = sum(one.rank for one in found), sum(one.slices for one in found), 0.0
+        if self.judge is not None:
+            # What is judged now serves the next step, whose lam is nearly the same: no X of a prior has to be kept.
+            answers = np.stack(seen_at, axis=1)
+            error = math.sqrt(float(np.square(answers @ weights - self.judge[1]).mean()))
+            weights = (weights + balanced(answers, self.judge[1])) / 2
+        each, step = tuple(one.state for one in found), (lam, float(rank), error, *map(float, weights))
+        value = float(sum(weight * one.value for weight, one in zip(weights, found, strict=True)))
+        return Proxed(total, Averaged(each, (*state.trail, step)), value, rank, slices)
+
+    def _weights(self, lam: float) -> np.ndarray:
+        if self.weights is None:
+            return np.full(len(self.priors), 1 / len(self.priors))
+        weights = np.asarray(self.weights, dtype=float)
+        return weights if weights.ndim == 1 else weights[np.argmin(np.abs(np.log(weights[:, 0] / lam))), 1:]
+
+
+def balanced(answers: np.ndarray, truth: np.ndarray) -> np.ndarray:
+    """Return the weights, at least 0 and of sum 1, whose mean of answers (n, k) is nearest to the truth (n,).
+
+    They are drawn towards equal weights by as much as the answers leave open.
+
+    >>> balanced(np.array([[1.0, 3.0], [2.0, 2.0], [5.0, 3.0]]), np.array([2.0, 2.0, 4.0])).round(2)
+    array([0.5, 0.5])
+    """
+    n, k = answers.shape
+    answers, truth = answers.astype(float), np.asarray(truth, dtype=float)
+    mean = answers.mean(axis=1)
+    apart = answers - mean[:, None]
+    # With weights of sum 1, the error is that of the mean minus what the weights add to it: no large number is needed.
+    pull = OPEN * math.sqrt(float(np.square(apart).mean())) * math.sqrt(n)
+    if not pull > 0:
+        return np.full(k, 1 / k)
+    sure = 1e3 * pull
+    left = np.vstack([apart, pull * np.eye(k), np.full((1, k), sure)])
+    right = np.concatenate([truth - mean, np.full(k, pull / k), [sure]])
+    weights, _ = scipy.optimize.nnls(left, right)
+    return weights / weights.sum()

@@ -1,0 +1,132 @@
+"""What `auto` tries: which methods, with which options, from which start."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..kernels.smoothing import ROUGH
+from ..methods import METHODS, Method
+from ..problem import Problem
+
+SHORT = 4  # axes up to this length are colours
+SMALL = 300_000  # entries up to which whole runs of the slower methods are cheap
+PICTURE = 4  # slices up to which an array is a picture
+WHOLE = 0.5  # share of the missing entries that lie in fibres without any known entry, from which on kriging is tried
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A method to try, by a name of its own; ``after`` is the candidate whose answer it starts from."""
+
+    name: str
+    method: Method
+    after: str | None = None
+
+
+def simple(problem: Problem) -> list[Candidate]:
+    """Return the simple fills: along every axis that is smooth, and what classical inpainting would do."""
+    axes = problem.layout.rest + problem.layout.slice_axes
+    found = [Candidate("smooth", METHODS["smooth"].configured())]
+    for inner in np.flatnonzero(problem.smoothness < ROUGH):
+        if problem.y.shape[inner] > SHORT:
+            axis = int(axes[inner])
+            found.append(Candidate(f"interpolate along axis {axis}", METHODS["interpolate"].configured(axis=axis)))
+    if is_picture(problem):
+        found.append(Candidate("biharmonic", METHODS["biharmonic"].configured()))
+    return found
+
+
+def single(problem: Problem, effort: str) -> list[Candidate]:
+    """Return the methods of one view, where they can win: small arrays, few slices; all of them for the best effort."""
+    names = []
+    if problem.y.size <= SMALL or effort == "best":
+        names += ["vmtqn"]
+    if problem.layout.n3 > SHORT and (effort == "best" or whole_planes(problem.observed)):
+        names += ["tnn-c"]
+    found = [Candidate(name, METHODS[name].configured()) for name in names]
+    if effort == "best":
+        found.append(Candidate("motqn, log-sum", METHODS["motqn"].configured(penalty="log-sum")))
+    if whole_fibres(problem.observed) >= WHOLE:
+        found.append(Candidate("kriging", METHODS["kriging"].configured()))
+    if is_picture(problem) and effort != "fast":
+        found.append(Candidate("similar", METHODS["similar"].configured()))
+    return found
+
+
+def views(problem: Problem, effort: str) -> Candidate:
+    """Return the mean over views, its weights judged by what is hidden."""
+    return Candidate("views", METHODS["views"].configured(judged=True, steps=100 if effort == "best" else 50))
+
+
+def patches(problem: Problem, after: str, effort: str) -> list[Candidate]:
+    """Return the local Gaussian model on blocks of several shapes, each from the answer of another candidate."""
+    front = [n for n in problem.y.shape[:-2] if n > SHORT]
+    shapes = []
+    if math.prod(front) <= 128:
+        shapes.append("fibre")
+    if front and max(front) >= 8:
+        shapes.append("cube")
+    if front and (effort == "best" or whole_planes(problem.observed)):
+        shapes.append("slice")
+    if min(problem.y.shape[-2:]) < 4:
+        shapes = []
+    return [
+        Candidate(f"{after}, then {shape} patches", METHODS["patches"].configured(shape=shape), after)
+        for shape in shapes
+    ]
+
+
+def is_picture(problem: Problem) -> bool:
+    """Return whether an array is one picture: few slices, smooth in the plane."""
+    return problem.layout.n3 <= PICTURE and bool((problem.smoothness[-2:] < ROUGH).all())
+
+
+def whole_fibres(observed: np.ndarray) -> float:
+    """Return the largest share, over the axes, of the missing entries in fibres of which nothing is known.
+
+    >>> whole_fibres(np.array([[True, False], [True, False]]))
+    1.0
+    """
+    missing = int(np.count_nonzero(~observed))
+    empty = (int(np.count_nonzero(~observed.any(axis=axis))) * n for axis, n in enumerate(observed.shape))
+    return max((count / missing for count in empty), default=0.0) if missing and observed.ndim > 2 else 0.0
+
+
+def whole_planes(observed: np.ndarray) -> bool:
+    """Return whether some plane across an axis has hardly any known entry beside the others: a lost frame.
+
+    >>> known = np.ones((5, 4, 4), dtype=bool)
+    >>> known[2] = False
+    >>> whole_planes(known)
+    True
+    """
+    for axis, n in enumerate(observed.shape):
+        if n > SHORT and observed.ndim > 2:
+            share = observed.mean(axis=tuple(a for a in range(observed.ndim) if a != axis))
+            if share.min() < 0.3 * np.median(share):
+                return True
+    return False
+
+
+def plane(shape: Sequence[int], smoothness: Sequence[float]) -> tuple[int, int]:
+    """Return the two axes that are most like the sides of a picture: smooth alike, long alike, no colours.
+
+    >>> plane((48, 240, 432), (0.4, 0.2, 0.2)), plane((3000, 32, 32), (1.0, 0.3, 0.3)), plane((40, 60, 80, 3), (0.3, 0.1, 0.1, 0.2))
+    ((1, 2), (1, 2), (1, 2))
+    """
+    axes = [axis for axis in range(len(shape)) if shape[axis] > SHORT]
+    axes = axes if len(axes) > 1 else sorted(range(len(shape)), key=lambda axis: -shape[axis])[:2]
+    pairs = [(i, j) for i in sorted(axes) for j in sorted(axes) if i < j]
+
+    def alike(pair: tuple[int, int]) -> tuple[float, int]:
+        i, j = pair
+        rough = [max(0.02, min(1.0, float(smoothness[axis]))) for axis in pair]
+        smooth = 1.0 if max(rough) < ROUGH else 0.1
+        long = min(shape[i], shape[j]) / max(shape[i], shape[j])
+        return smooth * long * min(rough) / max(rough), j - i == 1
+
+    return max(pairs, key=alike)

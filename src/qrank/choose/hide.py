@@ -1,0 +1,98 @@
+"""Which known entries to hide from the candidates: those that look like the holes.
+
+What fills scattered holes best may be the worst for a lost frame, so entries are hidden as entries are missing: under copies of
+the holes at other places, under some planes of such copies, or at random. Of all these proposals the one is taken whose hidden
+entries see what the missing ones see: along each axis, how far the nearest known entry is, and how many are known at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+SHARE = 0.06  # of the known entries that are to be hidden, about
+MOST, LEAST = 0.3, 0.002  # shares beyond which a proposal is thinned out, or left out
+FEWEST = 40  # hidden entries that tell anything
+SHIFTS = 16  # copies of the holes that are looked at
+LOOKED_AT = 1500  # entries whose surroundings are compared
+FAR = 32  # distances beyond are alike
+
+
+def hidden(known: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return the known entries to hide, a boolean array of the mask's shape; at least one stays known.
+
+    >>> known = np.ones((12, 20, 30), dtype=bool)
+    >>> known[[2, 7]] = False  # two frames are lost
+    >>> found = hidden(known, np.random.default_rng(0))
+    >>> {int(frame.sum()) for frame in found} == {0, 600}
+    True
+    """
+    missing = ~known
+    count = int(np.count_nonzero(known))
+    wanted = surroundings(known, _some(missing, rng)) if missing.any() else None
+    best, least = _thinned(known, SHARE, None, rng), np.inf
+    if wanted is None:
+        return best
+    centre, scale = wanted.mean(axis=0), wanted.std(axis=0) + 0.15
+    for proposal in _proposals(known, missing, rng):
+        share = np.count_nonzero(proposal) / count
+        if not LEAST <= share <= MOST or share * count < min(FEWEST, 0.1 * count):
+            continue
+        found = surroundings(known & ~proposal, _some(proposal, rng))
+        apart = float(np.square((found.mean(axis=0) - centre) / scale).sum())
+        apart += 0.05 * np.log(share / SHARE) ** 2
+        if apart < least:
+            best, least = proposal, apart
+    return best
+
+
+def surroundings(known: np.ndarray, at: tuple[np.ndarray, ...]) -> np.ndarray:
+    """Return what entries see along each axis: log2(1 + distance to the nearest known one), and the share that is known.
+
+    >>> surroundings(np.array([[True, False, False]]), (np.array([0]), np.array([2])))
+    array([[5.04439412, 0.        , 1.5849625 , 0.33333333]])
+    """
+    found = []
+    for axis, n in enumerate(known.shape):
+        others = tuple(where for other, where in enumerate(at) if other != axis)
+        fibres = np.moveaxis(known, axis, -1)[others]  # (entries, n)
+        apart = np.abs(np.arange(n) - at[axis][:, None])
+        nearest = np.where(fibres, apart, FAR).min(axis=1)
+        found += [np.log2(1 + np.minimum(nearest, FAR)), fibres.mean(axis=1)]
+    return np.stack(found, axis=1)
+
+
+def _some(where: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
+    """Return the places of a few of the entries that are chosen."""
+    flat = np.flatnonzero(where)
+    return np.unravel_index(flat if len(flat) <= LOOKED_AT else rng.choice(flat, LOOKED_AT, replace=False), where.shape)
+
+
+def _proposals(known: np.ndarray, missing: np.ndarray, rng: np.random.Generator) -> Iterator[np.ndarray]:
+    """Yield sets of known entries to hide: at random, and under copies of the holes, whole or thinned out."""
+    yield _thinned(known, SHARE, None, rng)
+    d = known.ndim
+    for k in range(SHIFTS):
+        # along one axis in turn, then along several
+        moved = [axis for axis in range(d) if (k % d == axis if k < 2 * d else rng.random() < 0.6)]
+        shift = [int(rng.integers(1, max(2, known.shape[axis]))) if axis in moved else 0 for axis in range(d)]
+        copy = np.roll(missing, shift, axis=tuple(range(d))) & known
+        yield copy
+        if np.count_nonzero(copy) > SHARE * np.count_nonzero(known):
+            for axis in (None, *range(d)):
+                yield _thinned(copy, SHARE * np.count_nonzero(known) / np.count_nonzero(copy), axis, rng)
+
+
+def _thinned(where: np.ndarray, share: float, axis: int | None, rng: np.random.Generator) -> np.ndarray:
+    """Return about a share of the entries that are chosen: at random, or all that lie in some planes across an axis."""
+    if axis is None:
+        chosen = np.zeros(where.size, dtype=bool)
+        flat = np.flatnonzero(where)
+        chosen[rng.choice(flat, min(len(flat), max(1, round(share * len(flat)))), replace=False)] = True
+        return chosen.reshape(where.shape)
+    n = where.shape[axis]
+    planes = np.zeros(n, dtype=bool)
+    full = np.flatnonzero(where.any(axis=tuple(a for a in range(where.ndim) if a != axis)))
+    planes[rng.choice(full, max(1, round(share * len(full))), replace=False)] = True
+    return where & planes.reshape([-1 if a == axis else 1 for a in range(where.ndim)])

@@ -1,0 +1,34 @@
+"""auto: not a model but a choice among all others, made by what they make of known entries that are hidden from them.
+
+What is hidden looks like the holes (`choose/hide.py`); what is tried is in `choose/candidates.py`; how answers are weighed in
+`choose/weigh.py`. `choose/auto.py` runs it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ..errors import InputError, nearest
+from .base import Method
+
+EFFORTS = ("fast", "balanced", "best")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Auto(Method):
+    """The best of the others for the data at hand, and their weighted sum where that is better.
+
+    ``effort``: "fast" runs `views` and tries nothing; "balanced" tries what may win, on a part of the data where they are
+    large; "best" takes more steps, more candidates and a larger part.
+    """
+
+    name: ClassVar[str] = "auto"
+    about: ClassVar[str] = "the best of the others, chosen and weighed by known entries that are hidden from them"
+
+    effort: str = "balanced"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.effort not in EFFORTS:
+            raise InputError(f"there is no effort '{self.effort}'{nearest(str(self.effort), EFFORTS)}")
