@@ -244,3 +244,17 @@ def test_a_cell_of_other_settings_does_not_count(tmp_path):
     assert store.load(cell) is not None
     store.save(cell, Outcome({**numbers, "settings": "vmtqn(rho=7)"}, {}))
     assert store.load(cell) is None
+
+
+def test_a_program_that_fails_is_told_of_and_run_again(tmp_path, monkeypatch):
+    def broken(y, known, scene):
+        raise RuntimeError("it does not work\nat all")
+
+    monkeypatch.setitem(rivals.RIVALS, "broken", rivals.Rival("broken", broken))
+    cell, store = FieldCell("generated-counts", "broken", 0.5), Store(tmp_path)
+    outcome = run(cell, None)
+    assert cell.told(outcome.numbers).startswith(
+        "generated-counts, random at 0.5, draw 0, broken: failed: it does not work,"
+    )
+    store.save(cell, outcome)
+    assert store.load(cell) is None

@@ -29,6 +29,8 @@ from .masks import mask
 WITHIN = 1.645  # standard errors: 90 % of a normal distribution
 NUMBERS = ("psnr", "psnr_all", "rmse", "ssim", "covered", "known", "seconds")
 TEXTS = ("status", "choice", "settings")
+FAILED = "failed"  # instead of settings: the cell is run again when the grid is
+LONGEST = 400  # letters of what a method says of its choice
 
 
 @dataclass(frozen=True)
@@ -73,11 +75,14 @@ class FieldCell(Cell):
     def told(self, numbers: dict[str, Any]) -> str:
         """Return what came out, in a line.
 
-        >>> FieldCell("china", "telea", 0.9, pattern="text").told({"psnr": 21.5, "rmse": 0.1, "seconds": 61.0})
+        >>> FieldCell("china", "telea", 0.9, pattern="text").told({"psnr": 21.5, "settings": "", "seconds": 61.0})
         'china, text at 0.9, draw 0, telea: 21.50 dB, 1 min 01 s'
         """
         came = f"RMSE {numbers['rmse']:.2f}" if scenes.scene(self.data).counts else f"{numbers['psnr']:.2f} dB"
-        return f"{self.data}, {self.pattern} at {self.p:g}, draw {self.draw}, {self.label}: {came}, {duration(numbers['seconds'])}"
+        if numbers["settings"] == FAILED:
+            came = numbers["status"]
+        where = f"{self.data}, {self.pattern} at {self.p:g}, draw {self.draw}, {self.label}"
+        return f"{where}: {came}, {duration(numbers['seconds'])}"
 
     def row(self, numbers: dict[str, Any]) -> dict[str, Any]:
         """Return the numbers as a flat row of a CSV file."""
@@ -133,7 +138,12 @@ def run(cell: FieldCell, folder: Path | None, on_step: OnStep | None = None) -> 
     scene, truth = scenes.scene(cell.data), scenes.load(cell.data, folder)
     known = mask(scene, truth.shape, cell.pattern, cell.p, cell.draw)
     start = time.perf_counter()
-    x, error, steps, status, choice = _filled(cell, truth, known, scene, on_step)
+    settings = cell.settings
+    try:
+        x, error, steps, status, choice = _filled(cell, truth, known, scene, on_step)
+    except Exception as problem:  # whatever a program stumbles over, the others are to be run
+        x, error, steps, status = np.full(truth.shape, np.nan), None, 0, f"failed: {problem}".split("\n")[0]
+        choice, settings = "", FAILED
     seconds = time.perf_counter() - start
     x = x if scene.span is None else np.clip(x, *scene.span)
     where = ~known & (truth != 0) if scene.counts else ~known
@@ -152,7 +162,7 @@ def run(cell: FieldCell, folder: Path | None, on_step: OnStep | None = None) -> 
         "steps": steps,
         "status": status,
         "choice": choice,
-        "settings": cell.settings,
+        "settings": settings,
         "fingerprint": sources.fingerprint(truth),
         "seed": cell.draw,
         "versions": versions(),
@@ -175,7 +185,7 @@ def _filled(
     with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
         found = complete(y, known, cell.method, scene.slice_axes, rng=0, on_step=on_step, **options)
     choice = " ".join(str(getattr(found, "choice", None) or "").split())
-    return found.x, getattr(found, "error", None), len(found.history), found.status.name, choice
+    return found.x, getattr(found, "error", None), len(found.history), found.status.name, choice[:LONGEST]
 
 
 def _pictures(scene: scenes.Scene, truth: np.ndarray) -> bool:

@@ -175,7 +175,7 @@ RIVALS: dict[str, Rival] = {
         for axis in range(3)
     },
     "inpaint-biharmonic": Rival(
-        "scikit-image inpaint_biharmonic, slice by slice", biharmonic, "skimage.restoration", 400_000, pictures=True
+        "scikit-image inpaint_biharmonic, slice by slice", biharmonic, "skimage.restoration", 800_000, pictures=True
     ),
     "inpaint-telea": Rival("OpenCV inpaint (Telea), slice by slice", telea, "cv2", pictures=True),
     "tensorly-cp": Rival(
