@@ -65,10 +65,12 @@ def test_observed_broadcasts(x):
 
 def test_slice_axes_only_rename(x, rng):
     observed = rng.random(x.shape) < 0.7
-    straight = qrank.complete(x, observed).x
-    turned = qrank.complete(np.moveaxis(x, 2, 0), np.moveaxis(observed, 2, 0), slice_axes=(1, 2)).x
-    np.testing.assert_allclose(np.moveaxis(turned, 0, 2), straight, atol=1e-12)
-    four = qrank.complete(x.reshape(8, 9, 2, 3), observed.reshape(8, 9, 2, 3)).x
+    for method in ("vmtqn", "auto"):
+        straight = qrank.complete(x, observed, method, slice_axes=(0, 1)).x
+        turned = qrank.complete(np.moveaxis(x, 2, 0), np.moveaxis(observed, 2, 0), method, slice_axes=(1, 2)).x
+        np.testing.assert_allclose(np.moveaxis(turned, 0, 2), straight, atol=1e-12)
+    straight = qrank.complete(x, observed, "vmtqn").x
+    four = qrank.complete(x.reshape(8, 9, 2, 3), observed.reshape(8, 9, 2, 3), "vmtqn").x
     np.testing.assert_allclose(four.reshape(x.shape), straight, atol=1e-12)
 
 
@@ -102,7 +104,7 @@ def test_callback_sees_every_record_and_may_stop(x, rng):
 
 def test_history(rng):
     x = low_rank(rng)
-    result = qrank.complete(x, rng.random(x.shape) < 0.7, holdout=0.1, rng=3)
+    result = qrank.complete(x, rng.random(x.shape) < 0.7, "vmtqn", holdout=0.1, rng=3)
     last = result.history[-1]
     assert result.status is Status.CONVERGED
     assert max(last.primal, last.change) <= result.method.tol
@@ -115,7 +117,7 @@ def test_history(rng):
 
 def test_step_limit_warns(x, rng):
     with pytest.warns(qrank.ConvergenceWarning, match="limit of steps"):
-        result = qrank.complete(x, rng.random(x.shape) < 0.6, max_steps=3)
+        result = qrank.complete(x, rng.random(x.shape) < 0.6, "vmtqn", max_steps=3)
     assert result.status is Status.STEP_LIMIT
 
 
@@ -155,11 +157,14 @@ BAD = {
     "empty": (dict(y=np.ones((0, 3))), InputError, "empty"),
     "unknown method": (dict(y=np.array([[1, NAN]]), method="vmtqm"), InputError, "did you mean 'vmtqn'"),
     "method kind": (dict(y=np.array([[1, NAN]]), method=3), KindError, "method must be"),
-    "unknown option": (dict(y=np.array([[1, NAN]]), rhoo=2), InputError, "did you mean 'rho'"),
+    "unknown option": (dict(y=np.array([[1, NAN]]), method="vmtqn", rhoo=2), InputError, "did you mean 'rho'"),
+    "effort": (dict(y=np.array([[1, NAN]]), effort="bets"), InputError, "did you mean 'best'"),
+    "bounds": (dict(y=np.array([[1, NAN]]), bounds=(2, 1)), InputError, "the smaller first"),
+    "bounds kind": (dict(y=np.array([[1, NAN]]), bounds="low"), InputError, "bounds must be the least and the largest"),
     "unknown preset": (dict(y=np.array([[1, NAN]]), preset="papr"), InputError, "no preset 'papr'"),
-    "r too large": (dict(y=np.array([[[1.0, NAN]]]), r=9), InputError, "r must be a whole number from 1 to"),
-    "r a fraction": (dict(y=np.array([[1, NAN]]), r=1.5), InputError, "r must be a whole number"),
-    "rho too small": (dict(y=np.array([[1, NAN]]), rho=0.5), InputError, "rho must be at least 1"),
+    "r too large": (dict(y=np.array([[[1.0, NAN]]]), method="vmtqn", r=9), InputError, "r must be a whole number from 1 to"),
+    "r a fraction": (dict(y=np.array([[1, NAN]]), method="vmtqn", r=1.5), InputError, "r must be a whole number"),
+    "rho too small": (dict(y=np.array([[1, NAN]]), method="vmtqn", rho=0.5), InputError, "rho must be at least 1"),
     "tol a text": (dict(y=np.array([[1, NAN]]), tol="small"), KindError, "tol must be a number"),
     "tol NaN": (dict(y=np.array([[1, NAN]]), tol=NAN), InputError, "tol must be"),
     "q missing": (dict(y=np.array([[1, NAN]]), method="tqn"), InputError, "needs the option 'q'"),

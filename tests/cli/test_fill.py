@@ -168,6 +168,8 @@ def slow_run(tmp_path):
     words = [
         "fill",
         "in.npy",
+        "--method",
+        "vmtqn",
         "-o",
         "out.npy",
         "--drop",

@@ -153,7 +153,7 @@ def filled_photo(folder: Path) -> np.ndarray:
     mask[20:22, 5:50] = mask[5:40, 30:32] = 255
     qrank.write(folder / "photo.png", photo)
     qrank.write(folder / "scratches.png", mask)
-    words = f"fill {folder}/photo.png --mask {folder}/scratches.png -o {folder}/whole.png --quiet --option max_steps=12"
+    words = f"fill {folder}/photo.png --mask {folder}/scratches.png -o {folder}/whole.png --quiet --method vmtqn --option max_steps=12"
     subprocess.run([sys.executable, "-m", "qrank", *words.split()], check=True)
     return qrank.read(folder / "whole.png").data[mask > 0]
 

@@ -21,7 +21,7 @@ def test_scikit_learn_conventions():
     assert copy is not imputer
     assert copy.get_params() == imputer.get_params()
     assert copy.get_params()["rho"] == 1.3
-    assert repr(copy) == "TensorImputer(slice_axes=(1, 2), rho=1.3)"
+    assert repr(copy) == "TensorImputer(method='vmtqn', slice_axes=(1, 2), rho=1.3)"
     assert copy.set_params(method="tnn", tol=1e-3) is copy
     assert (copy.method, copy.get_params()["tol"], imputer.method) == ("tnn", 1e-3, "vmtqn")
     with pytest.raises(qrank.InputError, match="did you mean 'method'"):

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from qrank import complete
-from qrank.data import low_q_rank, observed, scenes
-from qrank.metrics import rmse
+from qrank.data import low_q_rank, observed
 from qrank.study.inspect import inspect
 
 X = low_q_rank((20, 18, 12), r=2, rng=0)
@@ -49,7 +48,8 @@ def test_spectra_keep_the_energy_and_find_the_rank():
     assert found.spectra["identity"].nuclear == 1
     for name in ("Fourier", "cosine", "wavelet", "identity"):
         assert found.spectra["learned"].nuclear < 0.8 * found.spectra[name].nuclear
-    assert found.method == "vmtqn"
+    assert found.choice is not None
+    assert found.choice.trials[0].name == found.method
 
 
 def test_range_is_that_of_known_entries():
@@ -60,21 +60,26 @@ def test_range_is_that_of_known_entries():
     assert found.missing == 1
 
 
-def test_a_panning_camera_takes_a_fixed_transform_and_that_is_right():
-    scene = scenes(48, 96)[0] @ np.array([0.299, 0.587, 0.114])
-    pan = np.stack([scene[:, k : k + 48] for k in range(0, 48, 2)], axis=2)
-    found = inspect(pan)
-    assert found.method in ("tnn", "tnn-c")
-    assert "hidden" in found.why
-    known = observed(pan.shape, 0.5, rng=0)
-    error = {m: rmse(complete(pan, known, m, tol=1e-3).x, pan) for m in ("vmtqn", found.method)}
-    assert error[found.method] < error["vmtqn"]
+def test_it_shows_what_auto_takes():
+    """The same candidates, errors and weights as in a completion of the same array."""
+    known = observed(X.shape, 0.6, rng=0)
+    found, done = inspect(X, known), complete(X, known)
+    assert found.choice is not None
+    assert done.choice is not None
+    told = [(one.name, one.error, one.weight) for one in done.choice.trials]
+    assert [(one.name, one.error, one.weight) for one in found.choice.trials] == told
+    assert found.slice_axes == done.slice_axes
+    lines = "\n".join(found.lines())
+    assert all(one.name in lines for one in done.choice.trials)
 
 
-def test_one_slice():
-    found = inspect(np.outer(np.arange(1.0, 20), np.arange(1.0, 20)))
-    assert found.method == "slicewise"
-    assert "only one slice" in found.why
+def test_too_little_to_try_on():
+    y = np.full((3, 3), np.nan)
+    y[0, :2] = 1, 2
+    found = inspect(y)
+    assert found.choice is None
+    assert found.method == "auto"
+    assert "too little" in found.lines()[-1]
 
 
 def test_command_with_plot(tmp_path):
@@ -88,7 +93,7 @@ def test_command_with_plot(tmp_path):
     np.save(tmp_path / "y.npy", y)
     result = CliRunner().invoke(app, ["inspect", str(tmp_path / "y.npy"), "--plot", str(tmp_path / "s.png")])
     assert result.exit_code == 0, result.output
-    assert "method: " in result.stdout
+    assert "candidates" in result.stdout
     assert (tmp_path / "s.png").read_bytes()[:4] == b"\x89PNG"
     told = json.loads(CliRunner().invoke(app, ["inspect", str(tmp_path / "y.npy"), "--json"]).stdout)
     assert told["missing"] == int(np.isnan(y).sum())

@@ -1,4 +1,7 @@
 """What `auto` does: hides known entries that look like the holes, tries candidates on them, weighs, and runs what has weight."""
 
+from .auto import FEW as FEW
+from .auto import Tried as Tried
 from .auto import choose as choose
+from .auto import tried as tried
 from .candidates import plane as plane

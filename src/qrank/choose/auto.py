@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,9 +17,11 @@ from . import candidates
 from .candidates import Candidate
 from .hide import hidden
 from .signs import signs_of
-from .weigh import Spread, clearly_better, weights
+from .weigh import PAYS, Spread, clearly_better, weights
 
 PART = 1_200_000  # entries of the part that candidates are tried on
+FEW = 16  # known entries of which none can be spared
+BRIEF = 10  # steps of a run that was asked to end
 NEAR = 1.35  # a simple fill whose error is below so many times the views' is worth starting from
 HOPELESS = 1.03  # patches whose first round errs so much more than what they started from are stopped
 
@@ -61,6 +63,7 @@ class Runner:
     on_step: OnStep | None
     begun: float
     steps: int = 0
+    stopped: bool = False
     done: dict[str, Outcome] = field(default_factory=dict)
 
     def run(self, candidate: Candidate, start: np.ndarray | None = None, losing: float = np.inf) -> Outcome:
@@ -94,49 +97,76 @@ class Runner:
         return self.problem.held_out_error(x) or 0.0
 
 
+class Tried(NamedTuple):
+    """What trying found out."""
+
+    trial: Runner
+    box: tuple[slice, ...] | None  # the part of the data that was tried on; None: all
+    weights: dict[str, float]
+    cut: bool  # answers are to be cut to the range of the known values
+    spread: Spread
+    choice: Choice
+
+    @property
+    def names(self) -> list[str]:
+        """The candidates that have weight."""
+        return [name for name, weight in self.weights.items() if weight > 0]
+
+    def mixed(self, source: Runner) -> np.ndarray:
+        """Return the weighted sum of the answers that there are, known entries as they are."""
+        return _sum({name: self.weights[name] for name in self.names if name in source.done}, source, self.cut)
+
+
+def tried(problem: Problem, effort: str, rng: np.random.Generator, on_step: OnStep | None, begun: float) -> Tried:
+    """Try candidates on known entries that are hidden from them, and weigh them; when stopped, with those there are."""
+    box = part(problem.observed, PART * (4 if effort == "best" else 1), rng)
+    region = problem if box is None else problem.part(box)
+    trial = Runner(region.without(np.flatnonzero(hidden(region.observed, rng))), rng, on_step, begun)
+    try:
+        _try_all(trial, effort)
+    except Stopped:
+        trial.stopped = True
+    return Tried(trial, box, *_weighed(trial, rng, box is not None))
+
+
 def choose(problem: Problem, auto: Auto, rng: np.random.Generator, on_step: OnStep | None) -> Chosen:
     """Complete a problem by what is best for it."""
     begun = time.perf_counter()
-    if auto.effort == "fast":
-        return _fast(problem, rng, on_step, begun)
-    box = part(problem.observed, PART * (4 if auto.effort == "best" else 1), rng)
-    region = problem if box is None else problem.part(box)
-    tried = region.without(np.flatnonzero(hidden(region.observed, rng)))
-    trial = Runner(tried, rng, on_step, begun)
+    if auto.effort == "fast" or auto.noise is not None or problem.count < FEW:
+        return _fast(problem, rng, on_step, begun, noise=auto.noise)
+    found = tried(problem, auto.effort, rng, on_step, begun)
+    trial, whole = found.trial, found.box is None
+    final = Runner(problem, rng, None if trial.stopped else on_step, begun, trial.steps)
+    final.stopped = trial.stopped
     try:
-        _try_all(trial, auto.effort)
+        for name in found.names if not trial.stopped else []:
+            _final(name, trial, final, found.mixed(trial) if whole else None)
     except Stopped:
-        if box is not None or not trial.done:
-            return _fast(problem, rng, None, begun, steps=10, stopped=True)
-    w, cut, spread, choice = _weighed(trial, rng, box is not None)
-    names = [name for name in trial.done if w[name] > 0]
-    mixed = sum(w[name] * trial.done[name].x for name in names) if box is None else None
-    final = Runner(problem, rng, on_step, begun, trial.steps)
-    status = Status.INTERRUPTED
-    try:
-        for name in names:
-            _final(name, trial, final, mixed)
-        status = final.done[max(names, key=lambda name: w[name])].status
-    except Stopped:
-        pass
-    ready = {name: w[name] for name in names if name in final.done}
-    source, ready = (final, ready) if ready else (trial, {name: w[name] for name in names})
-    if source is trial and box is not None:
-        return _fast(problem, rng, None, begun, steps=10, stopped=True)
-    x = _sum(ready, source, cut)
-    error = spread(signs_of(problem, x, {name: (v, source.done[name]) for name, v in ready.items()}))
-    error = np.where(problem.observed, 0, error).astype(problem.y.dtype)
-    records = [record for one in final.done.values() for record in one.records]
-    choice = replace(choice, seconds=time.perf_counter() - begun)
-    return Chosen(x, error, status, records or [r for one in trial.done.values() for r in one.records], choice)
+        final.stopped = True
+    source = final if any(name in final.done for name in found.names) else trial
+    if source is trial and not whole:
+        return _fast(problem, rng, None, begun, steps=BRIEF, stopped=True)
+    x = found.mixed(source)
+    ready = {name: (found.weights[name], source.done[name]) for name in found.names if name in source.done}
+    error = np.where(problem.observed, 0, found.spread(signs_of(problem, x, ready))).astype(problem.y.dtype)
+    main = source.done[max(ready, key=lambda name: ready[name][0])]
+    records = [record for one in source.done.values() for record in one.records]
+    choice = replace(found.choice, seconds=time.perf_counter() - begun)
+    return Chosen(x, error, Status.INTERRUPTED if final.stopped else main.status, records, choice)
 
 
 def _fast(
-    problem: Problem, rng: Any, on_step: OnStep | None, begun: float, steps: int = 36, stopped: bool = False
+    problem: Problem,
+    rng: Any,
+    on_step: OnStep | None,
+    begun: float,
+    steps: int = 36,
+    stopped: bool = False,
+    noise: float | None = None,
 ) -> Chosen:
     """Return the mean over views with equal weights, nothing tried."""
     runner = Runner(problem, rng, on_step, begun)
-    candidate = Candidate("views", METHODS["views"].configured(steps=steps))
+    candidate = Candidate("views", METHODS["views"].configured(steps=steps, noise=noise))
     try:
         found = runner.run(candidate)
     except Stopped:
@@ -178,17 +208,12 @@ def _weighed(trial: Runner, rng: np.random.Generator, partly: bool) -> tuple[dic
     assert at is not None
     assert truth is not None
     seen = np.stack([trial.done[name].x.reshape(-1)[at] for name in names], axis=1)
-    keep, across = np.ones(len(names), dtype=bool), candidates.lost_planes(problem.observed)
-    if across is not None:  # nothing of a lost frame is known, and a few hidden ones do not tell much
-        fills = [candidate.name for candidate in candidates.simple(problem) if candidate.name in trial.done]
-        plain = min((names.index(n) for n in fills), key=lambda k: trial.held_out(trial.done[names[k]].x))
-        keep = clearly_better(seen, truth, plain, np.unravel_index(at, problem.y.shape)[across])
-    found = np.zeros(len(names))
+    keep, found = _worth_weighing(trial, names, seen), np.zeros(len(names))
     found[keep] = weights(seen[:, keep], truth, rng)
     w = dict(zip(names, found, strict=True))
     low, high = known_range(problem)
     mean = seen @ np.array(list(w.values()))
-    cut = bool(np.square(np.clip(mean, low, high) - truth).sum() <= np.square(mean - truth).sum())
+    cut = bool(np.square(np.clip(mean, low, high) - truth).sum() < PAYS * np.square(mean - truth).sum())
     mean = np.clip(mean, low, high) if cut else mean
     chosen = {name: (v, trial.done[name]) for name, v in w.items() if v > 0}
     signs = signs_of(problem, _sum({name: v for name, v in w.items() if v > 0}, trial, cut), chosen)
@@ -200,6 +225,31 @@ def _weighed(trial: Runner, rng: np.random.Generator, partly: bool) -> tuple[dic
     where = "a part of the data" if partly else "the data"
     error = float(np.sqrt(np.square(mean - truth).mean())) * problem.scale
     return w, cut, spread, Choice(tuple(trials), len(at), where, 0.0, error, cut)
+
+
+def _worth_weighing(trial: Runner, names: list[str], seen: np.ndarray) -> np.ndarray:
+    """Return which candidates take part: all of them, unless what is missing hangs together.
+
+    Nothing of a lost frame or of a sensor's day is known, and the few hidden ones do not tell much. So the plain choice, a
+    simple fill or kriging, is left only for what is clearly better, frame by frame or day by day.
+    """
+    problem, across = trial.problem, candidates.lost_planes(trial.problem.observed)
+    at, truth = problem.held_out, problem.held_out_values
+    assert at is not None
+    assert truth is not None
+    where = np.unravel_index(at, problem.y.shape)
+    if "kriging" in names:
+        empty = [np.count_nonzero(~problem.observed.any(axis=a)) * n for a, n in enumerate(problem.y.shape)]
+        others = [axis for axis in range(problem.y.ndim) if axis != int(np.argmax(empty))]
+        fibre = np.ravel_multi_index([where[a] for a in others], [problem.y.shape[a] for a in others])
+        return clearly_better(seen, truth, names.index("kriging"), fibre)
+    if across is None:
+        return np.ones(len(names), dtype=bool)
+    fills = [names.index(one.name) for one in candidates.simple(problem) if one.name in names]
+    axes = problem.layout.rest + problem.layout.slice_axes
+    usual = f"interpolate along axis {axes[across]}"
+    plain = min(fills, key=lambda k: (names[k] != usual, trial.held_out(trial.done[names[k]].x)))
+    return clearly_better(seen, truth, plain, where[across])
 
 
 def _final(name: str, trial: Runner, final: Runner, start: np.ndarray | None) -> np.ndarray:

@@ -13,9 +13,9 @@ from ..methods import METHODS, Method
 from ..problem import Problem
 
 SHORT = 4  # axes up to this length are colours
+WHOLE = 0.5  # share of the missing entries that lie together, from which on that is the pattern
 SMALL = 300_000  # entries up to which whole runs of the slower methods are cheap
 PICTURE = 4  # slices up to which an array is a picture
-WHOLE = 0.5  # share of the missing entries that lie in fibres without any known entry, from which on kriging is tried
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +50,7 @@ def single(problem: Problem, effort: str) -> list[Candidate]:
     found = [Candidate(name, METHODS[name].configured()) for name in names]
     if effort == "best":
         found.append(Candidate("motqn, log-sum", METHODS["motqn"].configured(penalty="log-sum")))
-    if whole_fibres(problem.observed) >= WHOLE and lost_planes(problem.observed) is None:
+    if lacks_fibres(problem.observed):
         found.append(Candidate("kriging", METHODS["kriging"].configured()))
     if is_picture(problem) and effort != "fast":
         found.append(Candidate("similar", METHODS["similar"].configured()))
@@ -85,15 +85,24 @@ def is_picture(problem: Problem) -> bool:
     return problem.layout.n3 <= PICTURE and bool((problem.smoothness[-2:] < ROUGH).all())
 
 
-def whole_fibres(observed: np.ndarray) -> float:
-    """Return the largest share, over the axes, of the missing entries in fibres of which nothing is known.
+def lacks_fibres(observed: np.ndarray) -> bool:
+    """Return whether most of what is missing is whole fibres along a long axis, but not whole planes: days of sensors.
 
-    >>> whole_fibres(np.array([[True, False], [True, False]]))
-    1.0
+    >>> known = np.ones((6, 7, 8), dtype=bool)
+    >>> known[2, 3] = known[4, 5] = False
+    >>> lacks_fibres(known), lacks_fibres(known.swapaxes(0, 2)), lacks_fibres(np.arange(336).reshape(6, 7, 8) % 5 > 0)
+    (True, True, False)
     """
+    if observed.ndim < 3:
+        return False
     missing = int(np.count_nonzero(~observed))
-    empty = (int(np.count_nonzero(~observed.any(axis=axis))) * n for axis, n in enumerate(observed.shape))
-    return max((count / missing for count in empty), default=0.0) if missing and observed.ndim > 2 else 0.0
+    fibres, planes = [0], [0]
+    for axis, n in enumerate(observed.shape):
+        if n > SHORT:
+            fibres.append(int(np.count_nonzero(~observed.any(axis=axis))) * n)
+            across = ~observed.any(axis=tuple(a for a in range(observed.ndim) if a != axis))
+            planes.append(int(np.count_nonzero(across)) * (observed.size // n))
+    return max(fibres) >= WHOLE * missing > 0 and max(planes) < (1 - WHOLE) * missing
 
 
 def lost_planes(observed: np.ndarray) -> int | None:
@@ -104,15 +113,17 @@ def lost_planes(observed: np.ndarray) -> int | None:
     >>> lost_planes(known), lost_planes(known[:2])
     (0, None)
     """
+    if observed.ndim < 3 or lacks_fibres(observed):
+        return None
     for axis, n in enumerate(observed.shape):
-        if n > SHORT and observed.ndim > 2:
+        if n > SHORT:
             share = observed.mean(axis=tuple(a for a in range(observed.ndim) if a != axis))
             if share.min() < 0.3 * np.median(share):
                 return axis
     return None
 
 
-def plane(shape: Sequence[int], smoothness: Sequence[float]) -> tuple[int, int]:
+def plane(shape: Sequence[int], smoothness: Sequence[float] | np.ndarray) -> tuple[int, int]:
     """Return the two axes that are most like the sides of a picture: smooth alike, long alike, no colours.
 
     >>> plane((48, 240, 432), (0.4, 0.2, 0.2)), plane((3000, 32, 32), (1.0, 0.3, 0.3)), plane((40, 60, 80, 3), (0.3, 0.1, 0.1, 0.2))

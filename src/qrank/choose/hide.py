@@ -12,7 +12,9 @@ from collections.abc import Iterator
 import numpy as np
 
 SHARE = 0.06  # of the known entries that are to be hidden at random, about
-COPIED = 0.12  # of the known entries that are to be hidden under copies of the holes: they hang together, so it takes more
+COPIED = (
+    0.12  # of the known entries that are to be hidden under copies of the holes: they hang together, so it takes more
+)
 MOST, LEAST = 0.3, 0.002  # shares beyond which a proposal is thinned out, or left out
 FEWEST = 40  # hidden entries that tell anything
 SHIFTS = 16  # sets of copies of the holes that are looked at
@@ -71,9 +73,7 @@ def _some(where: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, ...]
     return np.unravel_index(flat if len(flat) <= LOOKED_AT else rng.choice(flat, LOOKED_AT, replace=False), where.shape)
 
 
-def _proposals(
-    known: np.ndarray, missing: np.ndarray, rng: np.random.Generator
-) -> Iterator[tuple[np.ndarray, float]]:
+def _proposals(known: np.ndarray, missing: np.ndarray, rng: np.random.Generator) -> Iterator[tuple[np.ndarray, float]]:
     """Yield sets of known entries to hide, and the share that is aimed at: at random, and under copies of the holes.
 
     Small holes are copied to several places, large ones thinned out.

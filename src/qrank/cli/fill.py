@@ -16,14 +16,14 @@ import typer
 from rich.console import Console
 
 from .. import files, metrics
-from ..api import complete
+from ..api import complete, guessed_axes
 from ..errors import ConvergenceWarning, InputError, MissingExtra
 from ..files import Loaded
 from ..files.loaded import restore
 from ..files.missing import missing_mask
 from ..files.options import parse_dtype
 from ..fit import Fit
-from ..methods import Method, method_named
+from ..methods import Auto, Method, method_named
 from ..patches import Patches
 from ..report import write_report
 from ..result import Completion, OnStep, Status
@@ -57,10 +57,14 @@ def fill(
     resize: options.Resize = None,
     grey: options.Grey = False,
     dtype: Annotated[str | None, Opt(help="Type to compute in: float32 (8 and 16-bit data) or float64.")] = None,
-    method: Annotated[str, Opt(help="See 'qrank methods'.")] = "vmtqn",
+    method: Annotated[str, Opt(help="See 'qrank methods'.")] = "auto",
+    effort: Annotated[str | None, Opt(help="Of auto: fast, balanced or best.")] = None,
     option: Annotated[list[str] | None, Opt("--option", help="An option of the method, name=value; repeat.")] = None,
     preset: options.Preset = None,
-    holdout: Annotated[float, Opt(help="Share of known entries to measure the error on while it runs.")] = 0.01,
+    holdout: Annotated[
+        float | None,
+        Opt(help="Share of known entries to measure the error on while it runs; auto hides its own. [0.01]"),
+    ] = None,
     seed: options.Seed = 0,
     report: Annotated[Path | None, Opt(help="Write a page to look at, as one .html file.")] = None,
     quiet: options.Quiet = False,
@@ -75,11 +79,12 @@ def fill(
 
     Ctrl-C once finishes the step and writes what there is; a second one aborts.
     """
-    configured = method_named(method).configured(preset, **parse_options(option))
+    given = parse_options(option) | ({} if effort is None else {"effort": effort})
+    configured = method_named(method).configured(preset, **given)
+    chooses = isinstance(configured, Auto)
     check_place(report, "the report", (".html", ".htm"))
     loaded, axes = options.load(source, slice_axes, frames, grey, resize)
     files.check_output(output, loaded)
-    layout = Layout.of(loaded.data.shape, axes)
     work_type = _work_type(dtype, loaded.data.dtype)
     if loaded.data.dtype.kind == "f":
         loaded = replace(loaded, data=loaded.data.astype(work_type, copy=False))
@@ -88,8 +93,11 @@ def fill(
         loaded, value=missing_value, mask_file=missing_mask_file, below=missing_below, above=missing_above
     )
     hidden = missing_mask(loaded, drop=drop, rng=rng) & ~gone if drop else np.zeros_like(gone)
-    side = _patch_side(layout, patch, by_default=loaded.kind == "image" and slice_axes is None)
-    settings = {"patch": side, "rng": rng, "holdout": holdout}
+    if chooses and slice_axes is None and loaded.unnamed:
+        axes = guessed_axes(loaded.data, ~(gone | hidden))
+    layout = Layout.of(loaded.data.shape, axes)
+    side = _patch_side(layout, patch, by_default=loaded.kind == "image" and slice_axes is None and not chooses)
+    settings = {"patch": side, "rng": rng, "holdout": (0.0 if chooses else 0.01) if holdout is None else holdout}
     job = Job(loaded, layout, gone, hidden, gone | hidden, configured, work_type, settings)
     _fill(job, source, output, report, quiet or json, json)
 
@@ -160,6 +168,9 @@ def _fill(job: Job, source: str, output: str, report: Path | None, quiet: bool, 
         facts["notes"] = files.write(output, result.x, like=loaded)
     if result.history and result.history[-1].holdout is not None:
         facts["holdout_rmse"] = result.history[-1].holdout
+    if result.choice is not None:
+        facts["choice"] = [trial._asdict() for trial in result.choice.trials]
+        out.print(str(result.choice))
     out.print(f"{result.status} {len(result.history)} steps, {duration(result.seconds)}.")
     if job.hidden.any():
         facts |= quality(result.x, loaded.data, job.hidden, job.gone, job.layout.slice_axes)

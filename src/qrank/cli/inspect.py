@@ -40,19 +40,20 @@ def inspect(
         loaded, value=missing_value, mask_file=missing_mask_file, below=missing_below, above=missing_above
     )
     with Console(stderr=True, quiet=json).status("looking"):
-        found = look(loaded.data, ~missing, axes)
+        found = look(loaded.data, ~missing, None if slice_axes is None and loaded.unnamed else axes)
     if plot is not None:
         save(found.plot().figure, plot, "the plot", 150)
     if json:
-        facts = {name: value for name, value in vars(found).items() if name != "spectra"}
+        facts = {name: value for name, value in vars(found).items() if name not in ("spectra", "choice")}
+        facts |= {"method": found.method}
+        if found.choice is not None:
+            facts["candidates"] = [trial._asdict() for trial in found.choice.trials]
         spectra = {name: {"rank99": s.rank99, "nuclear": s.nuclear} for name, s in found.spectra.items()}
         typer.echo(json_text.dumps(facts | {"spectra": spectra}))
         return
     out = screen()
     out.print(f"{source}: {loaded.kind}, {sizes(loaded.data.shape, loaded.axes)}")
-    out.print(f"slices: {loaded.axes[axes[0]]} x {loaded.axes[axes[1]]}")
-    if loaded.kind == "image" and slice_axes is None:
-        out.print("(fill cuts a single picture into patches; what follows is for the whole picture, --patch 0)")
+    out.print(f"slices: {' x '.join(loaded.axes[axis] for axis in found.slice_axes)}")
     for line in found.lines():
         out.print(line)
     if plot is not None:

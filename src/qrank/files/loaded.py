@@ -57,6 +57,12 @@ class Loaded:
         return (self.axes.index("height"), self.axes.index("width")) if named else self.slice_axes
 
     @property
+    def unnamed(self) -> bool:
+        """Whether no names tell which two axes are the sides of a picture or a map."""
+        lower = {name.lower() for name in self.axes}
+        return not (lower & set(VERTICAL) and lower & set(HORIZONTAL))
+
+    @property
     def frame_axis(self) -> int | None:
         """The axis that ``frames`` counts along: named so, or the only one that is no picture axis."""
         named = [self.axes.index(name) for name in FRAME_NAMES if name in self.axes]

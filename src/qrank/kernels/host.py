@@ -128,9 +128,9 @@ class Host(Kernels):
         return np.ascontiguousarray(layout.outer(x))
 
     def typed(self, x: np.ndarray, array: Any) -> np.ndarray:
-        """Return x with the type of the array, where that is a floating one."""
+        """Return x with the type of the array, where that is a floating one, else in double precision."""
         dtype = np.ma.getdata(_array(array)).dtype
-        return x.astype(dtype, copy=False) if dtype.kind == "f" else x
+        return x.astype(dtype if dtype.kind == "f" else np.float64, copy=False)
 
     def like(self, x: np.ndarray, array: Any) -> Any:
         """Return x as an array of the kind of the one given."""

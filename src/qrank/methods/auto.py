@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ..errors import InputError, nearest
+from ..fit import Exact, Fit, Noisy
 from .base import Method
 
 EFFORTS = ("fast", "balanced", "best")
@@ -27,8 +28,15 @@ class Auto(Method):
     about: ClassVar[str] = "the best of the others, chosen and weighed by known entries that are hidden from them"
 
     effort: str = "balanced"
+    noise: float | None = None  # standard deviation of what is known; then `views` is run, and nothing tried
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self.check("noise", above=0)
         if self.effort not in EFFORTS:
             raise InputError(f"there is no effort '{self.effort}'{nearest(str(self.effort), EFFORTS)}")
+
+    @property
+    def fit(self) -> Fit:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """How the answer agrees with what is known."""
+        return Exact() if self.noise is None else Noisy(float(self.noise))

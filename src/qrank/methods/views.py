@@ -43,7 +43,7 @@ LINGER = 15  # steps at the level of the noise
 WARM = 8.0  # a run from an earlier answer starts so many times below v
 
 
-def views_of(shape: tuple[int, ...], smooth: Sequence[bool]) -> list[View]:
+def views_of(shape: tuple[int, ...], smooth: Sequence[bool] | np.ndarray) -> list[View]:
     """Return the views of an array of a shape, the slice axes last; only axes along which it is smooth are cut.
 
     Every pair of long axes as slices, the tube being all others; squares in the plane of the slice axes, whose places are

@@ -61,6 +61,8 @@ def headline(result: Completion, quality: Quality | None) -> list[tuple[str, str
     if quality is not None:
         tiles += [("PSNR", f"{number(quality.psnr)} dB")]
         tiles += [("SSIM", f"{quality.ssim:.3f}")] if quality.ssim is not None else [("RMSE", number(quality.rmse, 3))]
+    elif result.choice is not None and result.choice.error is not None:
+        tiles += [("expected RMSE", number(result.choice.error, 3))]
     elif result.history and result.history[-1].holdout is not None:
         tiles += [("hold-out RMSE", number(result.history[-1].holdout, 3))]
     return [*tiles, ("time", duration(result.seconds)), ("steps", number(len(result.history)))]
@@ -74,6 +76,7 @@ def tables(
         Table("Data", _data(result, x, view)),
         Table("Quality", _quality(result, x, quality)),
         Table("Run", _run(result)),
+        Table("Candidates, error on hidden entries (weight)", _candidates(result)),
         Table("Options", [(f.name, short(getattr(result.method, f.name))) for f in dataclasses.fields(result.method)]),
         Table("File", [(str(name), short(value)) for name, value in (meta or {}).items()]),
         Table("Versions", [*versions().items(), ("system", f"{platform.system()} {platform.machine()}")]),
@@ -108,11 +111,27 @@ def _quality(result: Completion, x: np.ndarray, quality: Quality | None) -> list
         ]
         lines += [("SSIM", f"{quality.ssim:.4f}")] if quality.ssim is not None else []
     held = result.history[-1].holdout if result.history else None
+    if result.choice is not None and result.choice.error is not None:
+        lines += [("RMSE, entries hidden by auto", number(result.choice.error))]
+    if result.error is not None and not result.observed.all():
+        error = _typical(result)
+        lines += [("standard error of filled entries, median", number(error))]
     if held is not None:
         peak = float(np.abs(x[result.observed]).max())
         lines += [("RMSE, held-out entries", number(held))]
         lines += [("PSNR, held-out entries", f"{number(20 * math.log10(peak / held))} dB")] if held > 0 < peak else []
     return lines
+
+
+def _typical(result: Completion) -> float:
+    return float(np.median(np.asarray(result.error)[~np.asarray(result.observed)]))
+
+
+def _candidates(result: Completion) -> list[tuple[str, str]]:
+    if result.choice is None:
+        return []
+    told = lambda one: "not tried" if one.error is None else number(one.error)  # noqa: E731
+    return [(one.name, f"{told(one)} ({one.weight:.2f}), {duration(one.seconds)}") for one in result.choice.trials]
 
 
 def _run(result: Completion) -> list[tuple[str, str]]:

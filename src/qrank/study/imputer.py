@@ -12,7 +12,7 @@ from ..methods import METHODS
 
 
 class TensorImputer:
-    """Fill the missing entries (NaN, or a mask) of a d-way array: ``TensorImputer(method="vmtqn").fit_transform(y)``.
+    """Fill the missing entries (NaN, or a mask) of a d-way array: ``TensorImputer().fit_transform(y)``.
 
     Parameters are those of :func:`qrank.complete`; options of the method are given by name.
 
@@ -27,16 +27,19 @@ class TensorImputer:
     12.0
     """
 
-    _defaults = {"method": "vmtqn", "slice_axes": (0, 1), "preset": None, "rng": 0, "holdout": 0.0, "patch": 0}  # noqa: RUF012
+    _defaults = dict(  # noqa: RUF012
+        method="auto", slice_axes=None, preset=None, rng=0, holdout=0.0, patch=0, bounds=None
+    )
 
     def __init__(
         self,
-        method: str = "vmtqn",
-        slice_axes: tuple[int, int] = (0, 1),
+        method: str = "auto",
+        slice_axes: tuple[int, int] | None = None,
         preset: str | None = None,
         rng: Any = 0,
         holdout: float = 0.0,
         patch: int = 0,
+        bounds: tuple[float | None, float | None] | None = None,
         **options: Any,
     ) -> None:
         self.method = method
@@ -45,6 +48,7 @@ class TensorImputer:
         self.rng = rng
         self.holdout = holdout
         self.patch = patch
+        self.bounds = bounds
         self._options = options
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:

@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 import math
+import time
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from ..api import complete
-from ..data import observed as draw
+from ..api import guessed_axes
+from ..choose import FEW, tried
 from ..errors import ConvergenceWarning, need
-from ..metrics import rmse
 from ..problem import Problem
+from ..result import Choice
+from ..text import duration
 from ..transforms import Cosine, Fourier, Identity, Matrix, Transform, pca
 from ..transforms.wavelets import wavelet
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-SIDE, DEPTH = 64, 96  # the piece on which methods are tried: at most so large a slice, and so many slices
 HIDE = 0.5  # share hidden in the trial where nothing is missing
-HOLD_OUT = 0.1  # share of the known entries hidden in the trial where something is missing
-CLEARLY = 0.98  # another method is taken over the first if its error is below this part of the first one's
-TRIED = {"learned": "vmtqn", "Fourier": "tnn", "cosine": "tnn-c", "wavelet": "ttnn", "identity": "slicewise"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,9 +51,7 @@ class Inspection:
     of: dict[str, int]  # how many there are of each
     spectra: dict[str, Spectrum] = field(repr=False)
     measured_on: str
-    trial: dict[str, float]  # method -> error on entries hidden from it
-    method: str
-    why: str
+    choice: Choice | None  # what `auto` would try and take; None where nothing could be hidden
 
     def lines(self) -> list[str]:
         """Return all of it as lines to read."""
@@ -71,8 +67,17 @@ class Inspection:
         for name, spectrum in self.spectra.items():
             energy = f"  {name:<9} {spectrum.rank99:>6} hold 99% of the energy"
             found.append(f"{energy}; nuclear norm {spectrum.nuclear:.3f} of the identity's")
-        found.append(f"method: {self.method}, because {self.why}")
-        return found
+        if self.choice is None:
+            return [*found, "too little is known to try methods on"]
+        found.append("candidates, their error on hidden entries, their weight in auto:")
+        for one in self.choice.trials:
+            found.append(f"  {one.name:<40} {one.error:>10.4g} {one.weight:>6.2f} {duration(one.seconds):>8}")
+        return [*found, str(self.choice)]
+
+    @property
+    def method(self) -> str:
+        """The candidate with most weight."""
+        return "auto" if self.choice is None else self.choice.trials[0].name
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the Q-singular values under each transform; needs matplotlib."""
@@ -92,41 +97,46 @@ class Inspection:
 def inspect(
     y: Any,
     observed: Any = None,
-    slice_axes: tuple[int, int] = (0, 1),
+    slice_axes: tuple[int, int] | None = None,
     *,
     rng: np.random.Generator | int | None = 0,
 ) -> Inspection:
-    """Look at an array before it is completed.
+    """Look at an array before it is completed: what is missing, how low its rank is, what `auto` would take.
 
-    The method is chosen by trial: on a piece of the data some known entries are hidden, in the way in which entries are
-    missing, and the method that errs least on them is taken; ``vmtqn`` unless another is clearly better.
+    It does what `complete` with method "auto" does before its last run. Of an array of which nothing is missing, half is
+    hidden first.
 
     >>> found = inspect(np.add.outer(np.arange(12.0), np.arange(12.0))[:, :, None] * [1, 5, 2, 4, 3.0])
-    >>> found.missing, found.spectra["learned"].rank99, found.method
-    (0, 1, 'vmtqn')
+    >>> found.missing, found.spectra["learned"].rank99
+    (0, 1)
     """
     rng = np.random.default_rng(rng)
-    problem = Problem.of(y if isinstance(y, np.ndarray) else np.asarray(y), observed, slice_axes)
+    y = y if isinstance(y, np.ndarray) else np.asarray(y)
+    problem = Problem.of(y, observed, guessed_axes(y, observed) if slice_axes is None else slice_axes)
     layout, values = problem.layout, problem.stack
     known = problem.observed.reshape(layout.n3, *layout.slice_shape)
     seen = values[known]
-    piece, seen_piece = _piece(values, known)
-    trial, answers = _trial(piece, seen_piece, rng)
-    complete_data = bool(known.all())
-    if layout.n3 == 1:
-        method, why = "slicewise", "there is only one slice, so that there is nothing to transform"
-    else:
-        method, why = _choice(trial, complete_data)
-    basis, measured_on = values, "of the data"
-    if not complete_data:
-        size = " x ".join(map(str, (*piece.shape[1:], len(piece))))
-        basis, measured_on = answers[method], f"of a piece {size} quickly completed by {method}"
-        measured_on += "; the last digits depend on that method" if layout.n3 > 1 else ""
+    whole = bool(known.all())
+    shown = problem.without(np.flatnonzero(rng.random(problem.y.shape) < HIDE)) if whole else problem
+    basis, measured_on, choice = values, "of the data", None
+    if shown.count >= FEW:
+        with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
+            found = tried(
+                replace(shown, held_out=None, held_out_values=None), "balanced", rng, None, time.perf_counter()
+            )
+        choice = replace(found.choice, seconds=sum(one.seconds for one in found.choice.trials))
+        if not whole:
+            filled = found.mixed(found.trial)
+            basis = filled.reshape(-1, *filled.shape[-2:])
+            where = "a part of the data" if found.box is not None else "the data"
+            measured_on = f"of {where} as quickly completed; the last digits depend on the method"
+    elif not whole:
+        basis = np.where(known, values, seen.mean())
     empty, count = _empty(known)
     return Inspection(
         shape=layout.shape,
         slice_axes=layout.slice_axes,
-        dtype=str(np.asarray(y).dtype),
+        dtype=str(y.dtype),
         low=float(seen.min()) * problem.scale,
         high=float(seen.max()) * problem.scale,
         missing=int((~known).sum()),
@@ -136,9 +146,7 @@ def inspect(
         of=count,
         spectra=_spectra(basis),
         measured_on=measured_on,
-        trial={name: error * problem.scale for name, error in trial.items()},
-        method=method,
-        why=why,
+        choice=choice,
     )
 
 
@@ -170,44 +178,6 @@ def _pattern(known: np.ndarray, empty: Mapping[str, int]) -> str:
     if share < 0.95 and together > share + 0.5 * (1 - share):
         return "in blocks or lines: where an entry is missing its neighbour mostly is, too"
     return "scattered over the slices"
-
-
-def _piece(values: np.ndarray, known: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the middle of the stack, small enough to try methods on; the whole where the middle has no observation."""
-    sides = zip(values.shape, (DEPTH, SIDE, SIDE), strict=True)
-    cut = tuple(slice(start := max(0, n - most) // 2, start + most) for n, most in sides)
-    if known[cut].sum() < 0.1 * known.mean() * known[cut].size or not values[cut].any():
-        return values, known
-    return np.where(known[cut], values[cut], 0), known[cut]
-
-
-def _trial(piece: np.ndarray, known: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, float], dict]:
-    """Return the error of each method on entries hidden from it, and what it made of the piece."""
-    n3 = len(piece)
-    if known.all():
-        held = ~draw(known.shape, 1 - HIDE, "random", (1, 2), rng)
-    else:
-        fibres = known.any(axis=0).mean() < 0.5 + 0.5 * known.mean() and n3 > 1  # whole fibres are missing
-        held = ~draw(known.shape, 1 - HOLD_OUT, "fibres" if fibres else "random", (1, 2), rng) & known
-    left = known & ~held
-    if not held.any() or not left.any():
-        held, left = known, known
-    errors, answers = {}, {}
-    for method in TRIED.values() if n3 > 1 else ("slicewise",):
-        with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
-            result = complete(piece, left, method, (1, 2), tol=1e-3, rng=rng)
-        errors[method], answers[method] = rmse(result.x, piece, held), result.x
-    return errors, answers
-
-
-def _choice(trial: Mapping[str, float], complete_data: bool) -> tuple[str, str]:
-    best = min(trial, key=lambda name: trial[name])
-    method = best if trial[best] < CLEARLY * trial["vmtqn"] else "vmtqn"
-    second = min((name for name in trial if name != method), key=lambda name: trial[name])
-    size = max(trial[second], 1e-300)
-    hid = f"{HIDE:.0%} of the entries" if complete_data else f"{HOLD_OUT:.0%} of the known entries"
-    how = "erred least" if trial[method] <= trial[second] else "erred hardly more than the best"
-    return method, f"with {hid} of a piece hidden it {how}: {trial[method] / size:.2f} of the error of {second}"
 
 
 def _spectra(stack: np.ndarray) -> dict[str, Spectrum]:
