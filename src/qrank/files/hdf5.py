@@ -80,11 +80,9 @@ def check_all(path: Path, file: Any) -> None:
         if isinstance(item, h5py.Dataset) and item.shape and not _is_bare_dimension(item):
             found.append(item)
 
-    def visit_link(name: str, link: Any) -> None:
-        if isinstance(link, h5py.ExternalLink):
-            raise FileError(f"{path}::{name} is a link to another file: other files are not followed; copy it into one")
-
-    file.visititems_links(visit_link)
+    leads_out = file.visititems_links(lambda name, link: name if isinstance(link, h5py.ExternalLink) else None)
+    if leads_out is not None:
+        raise FileError(f"{path}::{leads_out} is a link to another file: these are not followed; copy it into one")
     file.visititems(visit)
     check(path, found)
 

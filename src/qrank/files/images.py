@@ -58,6 +58,9 @@ def read_folder(path: Path, ask: Ask) -> Loaded:
         if ask.grey and picture.pixels.ndim == 3:
             picture = picture._replace(pixels=to_grey(picture.pixels))
         pictures.append(picture)
+        if len(pictures) == 1:  # the others must be like it
+            size = len(chosen) * picture.pixels.nbytes
+            check_room(path, size, size, copies=2)
         _refuse_unequal(picture.pixels, file, pictures[0].pixels, chosen[0])
     data = np.stack([picture.pixels for picture in pictures])
     # Patterns reach into several folders: what lies below their common folder is the name.
