@@ -7,6 +7,7 @@ import math
 import shutil
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 from typing import IO, Any
 
 import numpy as np
@@ -40,7 +41,13 @@ def read_npy(path: Path, ask: Ask) -> Loaded:
 def write_npy(path: Path, array: np.ndarray, like: Loaded, key: str | None) -> None:
     """Write a ``.npy`` file."""
     with path.open("wb") as stream:
-        np.lib.format.write_array(stream, array, allow_pickle=False)
+        np.lib.format.write_array(by_python(stream), array, allow_pickle=False)
+
+
+def by_python(stream: IO[bytes]) -> Any:
+    """Return a stream that is not taken for a file: into those NumPy writes past Python, and an error at their end is lost."""
+    calls = ("write", "read", "seek", "tell", "flush", "close")
+    return SimpleNamespace(fileno=io.BytesIO().fileno, **{name: getattr(stream, name) for name in calls})
 
 
 def read_npz(path: Path, ask: Ask) -> Loaded:

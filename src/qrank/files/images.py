@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import io
 import os
 import re
 from pathlib import Path
@@ -185,11 +186,15 @@ def write_picture(
     if pixels.dtype == np.uint16 and pixels.ndim == 3:
         write_png16(path, pixels)
         return notes
-    image = need("PIL.Image", "files", "writing pictures").fromarray(pixels)
+    pillow = need("PIL.Image", "files", "writing pictures")
+    image = pillow.fromarray(pixels)
     if info.get("mode") == "1" and image.mode == "L":
         image = image.point(lambda value: 255 * (value >= 128), mode="1")
     kept = {name: info[name] for name in ("dpi", "icc_profile", "exif") if name in info}
-    image.save(path, **SAVE_OPTIONS.get(suffix, {}), **kept)
+    # Given a file, Pillow's encoders write past Python, and an error of theirs may be lost.
+    encoded = io.BytesIO()
+    image.save(encoded, pillow.registered_extensions()[suffix], **SAVE_OPTIONS.get(suffix, {}), **kept)
+    path.write_bytes(encoded.getbuffer())
     return notes
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from qrank.errors import need
+from qrank.files.arrays import by_python
 from qrank.files.loaded import MEMORY, Ask, Loaded, numeric, restore, take_frames, without_axis
 from qrank.files.pixels import as_frames, join_alpha, split_alpha
 from qrank.files.room import DEFLATE, DENSEST, PLAIN, check_room
@@ -123,5 +124,6 @@ def save(
     else:
         options["metadata"] = {"axes": letters}
         options["extrasamples"] = None if alpha is None else [meta.get("extra", ALPHAS[-1])]
-    tifffile.imwrite(path, pixels, photometric="rgb" if coloured else "minisblack", **options)
+    with path.open("w+b") as stream:
+        tifffile.imwrite(by_python(stream), pixels, photometric="rgb" if coloured else "minisblack", **options)
     return []
