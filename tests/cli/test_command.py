@@ -54,3 +54,19 @@ def test_without_its_packages_the_command_says_how_to_get_them():
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
     assert "pip install 'qrank[cli]'" in done.stderr
+
+
+@pytest.mark.parametrize("module", ["numpy", "rich", "typer", "qrank.cli.app"])
+def test_ctrl_c_during_start_up_is_one_line(module):
+    """Ctrl-C while modules are imported, wherever it comes."""
+    code = (
+        "import sys\n"
+        "class Pressed:\n"
+        "    def find_spec(self, name, *_):\n"
+        f"        if name == {module!r}: raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Pressed())\n"
+        "from qrank_command import main; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code, "--version"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (130, "")
+    assert done.stderr == "qrank: aborted; nothing was written\n"

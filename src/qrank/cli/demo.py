@@ -16,6 +16,7 @@ from ..report import write_report
 from ..report.sheet import draw
 from ..result import Completion
 from . import options
+from .outcome import told_truly
 from .progress import Stopper, live_line
 from .words import check_place, guarded, screen
 
@@ -60,6 +61,19 @@ def demo(
             out.print(f"  {name:<6} {scores[name]:.2f} dB  ({results[name].seconds:.1f} s)  {METHODS[name].about}")
     gain = scores[OURS] - scores[RIVAL]
     out.print(f"the learned transform gains {gain:.2f} dB; {time.perf_counter() - start:.0f} s in all")
+    with told_truly(picture):
+        _write(results, scores, truth, known, picture, report)
+    out.print(f"picture: {picture}\nreport: {report}")
+
+
+def _write(
+    results: dict[str, Completion],
+    scores: dict[str, float],
+    truth: np.ndarray,
+    known: np.ndarray,
+    picture: Path,
+    report: Path,
+) -> None:
     draw(picture, truth, known, {name: result.x for name, result in results.items()})
     write_report(
         results[OURS],
@@ -71,4 +85,3 @@ def demo(
         value_range=(0, 1),
         meta={f"PSNR of {name}": f"{score:.2f} dB" for name, score in scores.items()},
     )
-    out.print(f"picture: {picture}\nreport: {report}")

@@ -25,11 +25,12 @@ from ..files.options import parse_dtype
 from ..fit import Fit
 from ..methods import Method, method_named
 from ..patches import Patches
-from ..report import write_report
+from ..report import check_packages, write_report
 from ..result import Completion, OnStep, Status
 from ..tensor import Layout
 from ..text import duration
 from . import options
+from .outcome import check_apart, told_truly
 from .progress import Stopper, live_line
 from .words import FAILED, STOPPED, check_place, guarded, leave, parse_options, screen, sizes
 
@@ -77,8 +78,11 @@ def fill(
     """
     configured = method_named(method).configured(preset, **parse_options(option))
     check_place(report, "the report", (".html", ".htm"))
+    if report is not None:
+        check_packages()
     loaded, axes = options.load(source, slice_axes, frames, grey, resize)
     files.check_output(output, loaded)
+    check_apart(report, "the report", [source, output, missing_mask_file, *loaded.meta.get("files", ())])
     layout = Layout.of(loaded.data.shape, axes)
     work_type = _work_type(dtype, loaded.data.dtype)
     if loaded.data.dtype.kind == "f":
@@ -91,7 +95,8 @@ def fill(
     side = _patch_side(layout, patch, by_default=loaded.kind == "image" and slice_axes is None)
     settings = {"patch": side, "rng": rng, "holdout": holdout}
     job = Job(loaded, layout, gone, hidden, gone | hidden, configured, work_type, settings)
-    _fill(job, source, output, report, quiet or json, json)
+    with told_truly(output):
+        _fill(job, source, output, report, quiet or json, json)
 
 
 @dataclass(frozen=True, eq=False)
