@@ -111,5 +111,7 @@ def _check_claim(path: Path, shape: tuple[int, ...], dtype: np.dtype, stored: in
     """Refuse an array that cannot be in so many bytes, then one that memory cannot hold."""
     size = math.prod(shape) * dtype.itemsize
     if size > stored and not dtype.hasobject:
-        raise FileError(f"{path} is damaged or cut short: it claims {in_bytes(size)} of numbers and has {in_bytes(stored)}")
+        raise FileError(
+            f"{path} is damaged or cut short: it claims {in_bytes(size)} of numbers and has {in_bytes(stored)}"
+        )
     check_room(path, size, stored)

@@ -59,7 +59,9 @@ def check(path: Path, chosen: Iterable[Any]) -> None:
     for dataset in chosen:
         if dataset.is_virtual or dataset.external:
             where = "virtual" if dataset.is_virtual else "in external storage"
-            raise FileError(f"{path}::{dataset.name.strip('/')} is {where}: other files are not followed; copy it into one")
+            raise FileError(
+                f"{path}::{dataset.name.strip('/')} is {where}: other files are not followed; copy it into one"
+            )
         cells = [dataset.shape, *([dataset.chunks] if dataset.chunks else [])]  # a chunk is read as a whole
         size = max(math.prod(map(int, cell)) * dataset.dtype.itemsize for cell in cells)
         packing = dataset.id.get_create_plist()

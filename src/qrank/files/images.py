@@ -138,7 +138,9 @@ def _opened(path: Path) -> Any:
     except pillow.DecompressionBombError as error:
         pixels = int("0" + "".join(re.findall(r"\((\d+) pixels\)", str(error))))
         check_room(path, pixels, stored, DEFLATE if first_bytes(path, 4) == PNG else DENSEST)
-        raise FileError(f"{path} is too large: it has {pixels} pixels, more than Pillow opens; cut it into parts") from error
+        raise FileError(
+            f"{path} is too large: it has {pixels} pixels, more than Pillow opens; cut it into parts"
+        ) from error
     size = image.width * image.height * len(image.getbands())
     check_room(path, size, stored, DEFLATE if image.format == "PNG" else DENSEST, copies=5)
     return image

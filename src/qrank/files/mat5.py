@@ -17,7 +17,18 @@ from qrank.files.room import DEFLATE, PLAIN, check_room
 FILE_HEADER, TAG = 128, 8  # bytes
 MATRIX, COMPRESSED = 14, 15  # types of elements
 HEAD = 1024  # bytes of a variable that hold its flags, shape and name
-ITEM_SIZES = {6: 8, 7: 4, 8: 1, 9: 1, 10: 2, 11: 2, 12: 4, 13: 4, 14: 8, 15: 8}  # of the classes of numbers, double first
+ITEM_SIZES = {
+    6: 8,
+    7: 4,
+    8: 1,
+    9: 1,
+    10: 2,
+    11: 2,
+    12: 4,
+    13: 4,
+    14: 8,
+    15: 8,
+}  # of the classes of numbers, double first
 NARROWED = 8  # times that doubles shrink where all of them are small integers, which are stored as such
 
 
@@ -61,7 +72,7 @@ def _numbers(head: bytes, order: str) -> int:
     """Return the bytes of the numbers of a variable; ``ValueError`` if its header is none."""
     flags = struct.unpack(order + "I", head[TAG : TAG + 4])[0]
     start = TAG + 8
-    kind, length = struct.unpack(order + "II", head[start : start + TAG])
+    _, length = struct.unpack(order + "II", head[start : start + TAG])
     sides = head[start + TAG : start + TAG + length]
     after = start + TAG + length + -length % 8
     name = struct.unpack(order + "II", head[after : after + TAG])

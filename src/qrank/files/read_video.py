@@ -45,7 +45,9 @@ def read(path: Path, ask: Ask) -> Loaded:
             raise FileError(f"{path} has no video in it")
         stream = film.streams.video[0]
         stream.thread_type = "AUTO"
-        stream.codec_context.options = {"max_pixels": careful["max_pixels"]}  # once for a first look, once for all of it
+        stream.codec_context.options = {
+            "max_pixels": careful["max_pixels"]
+        }  # once for a first look, once for all of it
         check_room(path, stream.width * stream.height, path.stat().st_size, copies=8)
         pixels, times = zip(*_decode(film, stream, ask.frames, path), strict=True)
         rate = Fraction(stream.average_rate or stream.guessed_rate or 25)

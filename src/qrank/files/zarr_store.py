@@ -52,7 +52,9 @@ def _weigh(path: Path) -> tuple[int, int]:
             file = Path(folder, name)
             # A link could bring any file of the machine into the output.
             if file.is_symlink() and os.path.commonpath([home, os.path.realpath(file)]) != home:
-                raise FileError(f"{path} has a link to what is outside of it: {file.relative_to(path)}; it is not followed")
+                raise FileError(
+                    f"{path} has a link to what is outside of it: {file.relative_to(path)}; it is not followed"
+                )
             if not (file.is_file() or file.is_dir()):
                 raise FileError(f"{path} has what is neither file nor folder in it: {file.relative_to(path)}")
         for name in names:
