@@ -25,11 +25,12 @@ from ..files.options import parse_dtype
 from ..fit import Fit
 from ..methods import Auto, Method, method_named
 from ..patches import Patches
-from ..report import write_report
+from ..report import check_packages, write_report
 from ..result import Completion, OnStep, Status
 from ..tensor import Layout
 from ..text import duration
 from . import options
+from .outcome import check_apart, told_truly
 from .progress import Stopper, live_line
 from .words import FAILED, STOPPED, check_place, guarded, leave, parse_options, screen, sizes
 
@@ -83,8 +84,11 @@ def fill(
     configured = method_named(method).configured(preset, **given)
     chooses = isinstance(configured, Auto)
     check_place(report, "the report", (".html", ".htm"))
+    if report is not None:
+        check_packages()
     loaded, axes = options.load(source, slice_axes, frames, grey, resize)
     files.check_output(output, loaded)
+    check_apart(report, "the report", [source, output, missing_mask_file, *loaded.meta.get("files", ())])
     work_type = _work_type(dtype, loaded.data.dtype)
     if loaded.data.dtype.kind == "f":
         loaded = replace(loaded, data=loaded.data.astype(work_type, copy=False))
@@ -99,7 +103,8 @@ def fill(
     side = _patch_side(layout, patch, by_default=loaded.kind == "image" and slice_axes is None and not chooses)
     settings = {"patch": side, "rng": rng, "holdout": (0.0 if chooses else 0.01) if holdout is None else holdout}
     job = Job(loaded, layout, gone, hidden, gone | hidden, configured, work_type, settings)
-    _fill(job, source, output, report, quiet or json, json)
+    with told_truly(output):
+        _fill(job, source, output, report, quiet or json, json)
 
 
 @dataclass(frozen=True, eq=False)
