@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..checkpoint import Journal
 from ..methods import METHODS, Auto, Method
 from ..methods.views import Views
 from ..problem import Problem
@@ -59,26 +60,34 @@ class Runner:
     problem: Problem
     rng: np.random.Generator
     on_step: OnStep | None
-    begun: float
+    journal: Journal
     steps: int = 0
+    seconds: float = 0.0  # of all runs before the one under way
     done: dict[str, Outcome] = field(default_factory=dict)
 
     def run(self, candidate: Candidate, start: np.ndarray | None = None, losing: float = np.inf) -> Outcome:
         """Run a candidate to its end, or until its held-out error is above ``losing`` after its first step."""
-        begun, records = time.perf_counter(), []
-        problem = replace(self.problem, start=start)
-        run = Run(problem, candidate.method, self.rng)
-        for _, record in run:
-            self.steps += 1
-            records.append(replace(record, step=self.steps, seconds=time.perf_counter() - self.begun))
+        problem, begun = replace(self.problem, start=start), time.perf_counter()
+        run, earlier = self.journal.open(problem, candidate.method, self.rng)
+        begun -= run.seconds
+        records = [self._told(record) for record in earlier]
+        for record in self.journal.steps(run):
+            records.append(self._told(record))
             if self.on_step is not None and self.on_step(records[-1]):
+                self.journal.stop(run)
                 self._keep(candidate, run, begun, records)
                 raise Stopped
             if record.holdout is not None and record.holdout > losing:
                 break
+        self.journal.finish(run)
         return self._keep(candidate, run, begun, records)
 
+    def _told(self, record: Record) -> Record:
+        self.steps += 1
+        return replace(record, step=self.steps, seconds=self.seconds + record.seconds)
+
     def _keep(self, candidate: Candidate, run: Run, begun: float, records: list[Record]) -> Outcome:
+        self.seconds += run.seconds
         method = candidate.method
         if isinstance(method, Views) and method.judged:
             method = method.as_judged(self.problem, run.state)
@@ -94,24 +103,24 @@ class Runner:
         return self.problem.held_out_error(x) or 0.0
 
 
-def choose(problem: Problem, auto: Auto, rng: np.random.Generator, on_step: OnStep | None) -> Chosen:
-    """Complete a problem by what is best for it."""
-    begun = time.perf_counter()
+def choose(problem: Problem, auto: Auto, rng: np.random.Generator, on_step: OnStep | None, journal: Journal) -> Chosen:
+    """Complete a problem by what is best for it; the journal gives the runs."""
+    begun = time.perf_counter() - journal.seconds
     if auto.effort == "fast":
-        return _fast(problem, rng, on_step, begun)
+        return _fast(problem, rng, on_step, begun, journal)
     box = part(problem.observed, PART * (4 if auto.effort == "best" else 1), rng)
     region = problem if box is None else problem.part(box)
     tried = region.without(np.flatnonzero(hidden(region.observed, rng)))
-    trial = Runner(tried, rng, on_step, begun)
+    trial = Runner(tried, rng, on_step, journal)
     try:
         _try_all(trial, auto.effort)
     except Stopped:
         if box is not None or not trial.done:
-            return _fast(problem, rng, None, begun, steps=10, stopped=True)
+            return _fast(problem, rng, None, begun, journal, steps=10, stopped=True)
     w, cut, spread, choice = _weighed(trial, rng, box is not None)
     names = [name for name in trial.done if w[name] > 0]
     mixed = sum(w[name] * trial.done[name].x for name in names) if box is None else None
-    final = Runner(problem, rng, on_step, begun, trial.steps)
+    final = Runner(problem, rng, on_step, journal, trial.steps, trial.seconds)
     status = Status.INTERRUPTED
     try:
         for name in names:
@@ -122,7 +131,7 @@ def choose(problem: Problem, auto: Auto, rng: np.random.Generator, on_step: OnSt
     ready = {name: w[name] for name in names if name in final.done}
     source, ready = (final, ready) if ready else (trial, {name: w[name] for name in names})
     if source is trial and box is not None:
-        return _fast(problem, rng, None, begun, steps=10, stopped=True)
+        return _fast(problem, rng, None, begun, journal, steps=10, stopped=True)
     x = _sum(ready, source, cut)
     error = spread(signs_of(problem, x, {name: (v, source.done[name]) for name, v in ready.items()}))
     error = np.where(problem.observed, 0, error).astype(problem.y.dtype)
@@ -132,10 +141,16 @@ def choose(problem: Problem, auto: Auto, rng: np.random.Generator, on_step: OnSt
 
 
 def _fast(
-    problem: Problem, rng: Any, on_step: OnStep | None, begun: float, steps: int = 36, stopped: bool = False
+    problem: Problem,
+    rng: Any,
+    on_step: OnStep | None,
+    begun: float,
+    journal: Journal,
+    steps: int = 36,
+    stopped: bool = False,
 ) -> Chosen:
     """Return the mean over views with equal weights, nothing tried."""
-    runner = Runner(problem, rng, on_step, begun)
+    runner = Runner(problem, rng, on_step, journal)
     candidate = Candidate("views", METHODS["views"].configured(steps=steps))
     try:
         found = runner.run(candidate)
