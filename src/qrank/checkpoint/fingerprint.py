@@ -27,11 +27,11 @@ def _take(digest: Any, value: Any) -> None:
     digest.update(f"<{type(value).__module__}.{type(value).__qualname__}:".encode())
     if isinstance(value, np.ndarray | np.generic):
         a = np.ascontiguousarray(value)
-        digest.update(f"{a.dtype.str}{a.shape}".encode())
+        digest.update(f"{a.dtype.str}{np.shape(value)}".encode())
         if a.dtype.kind == "O":
             _take(digest, a.tolist())
         else:
-            digest.update(memoryview(a.reshape(-1).view(np.uint8)))
+            digest.update(a.reshape(-1).view(np.uint8).data)
     elif isinstance(value, tuple | list):
         for one in value:
             _take(digest, one)

@@ -109,7 +109,7 @@ def _described(a: np.ndarray) -> list[Any]:
 
 def _bytes(a: np.ndarray) -> memoryview:
     inner = np.ascontiguousarray(a.transpose(_described(a)[2]))  # a copy only where there are gaps
-    return memoryview(inner.reshape(-1).view(np.uint8))
+    return inner.reshape(-1).view(np.uint8).data
 
 
 def _read(stream: BinaryIO, dtype: str, shape: list[int], order: list[int]) -> np.ndarray:
@@ -117,7 +117,7 @@ def _read(stream: BinaryIO, dtype: str, shape: list[int], order: list[int]) -> n
     if math.prod(shape) * kind.itemsize > left or min(shape, default=0) < 0:  # before memory is taken for it
         raise ValueError(shape)
     inner = np.empty([shape[axis] for axis in order], kind)
-    stream.readinto(memoryview(inner.reshape(-1).view(np.uint8)))  # type: ignore[attr-defined]
+    stream.readinto(inner.reshape(-1).view(np.uint8).data)  # type: ignore[attr-defined]
     return inner.transpose(np.argsort(order))
 
 
@@ -132,19 +132,18 @@ def _packed(value: Any, arrays: list[np.ndarray]) -> Any:
     """Return a value as JSON knows it; whatever is more than a number, a word or None is a list that begins with what it is."""
     if value is None or type(value) in (bool, int, float, str):
         return value
-    if isinstance(value, np.ndarray) and value.dtype.kind in KINDS:
-        arrays.append(value)
-        return ["array", len(arrays) - 1]
-    if (
-        isinstance(value, np.generic) and value.dtype.kind in KINDS
-    ):  # unlike a number of Python, it keeps its type in sums
-        return ["scalar", value.dtype.str, value.tobytes().hex()]
     if isinstance(value, dict):
         return ["dict", {str(key): _packed(one, arrays) for key, one in value.items()}]
     if hasattr(type(value), "_fields") and _named(name := f"{type(value).__module__}:{type(value).__qualname__}"):
         return [name, *(_packed(one, arrays) for one in value)]
     if type(value) in (tuple, list):
         return [type(value).__name__, *(_packed(one, arrays) for one in value)]
+    if isinstance(value, np.ndarray) and value.dtype.kind in KINDS:
+        arrays.append(value)
+        return ["array", len(arrays) - 1]
+    if isinstance(value, np.generic) and value.dtype.kind in KINDS:
+        # It keeps its type in products with arrays, unlike a number of Python's.
+        return ["scalar", value.dtype.str, value.tobytes().hex()]
     raise InputError(f"a state that holds a {type(value).__qualname__} cannot be written: only arrays and numbers can")
 
 
