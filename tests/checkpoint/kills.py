@@ -54,7 +54,7 @@ def main(method: str, kills: int, seed: int, folder: Path) -> dict:
     while found["run"] + found["write"] + found["none"] < kills:
         new = tree.beside(checkpoint)
         new.unlink(missing_ok=True)
-        at_write, deadline = rng.random() < 0.5, time.monotonic() + rng.random() * lasts * 4 / kills
+        at_write, deadline = rng.random() < 0.5, time.monotonic() + rng.random() * lasts / 12
         process = live(method, checkpoint, out)
         while time.monotonic() < deadline or (at_write and not new.exists()):
             if os.waitid(os.P_PID, process, os.WEXITED | os.WNOHANG | os.WNOWAIT):

@@ -47,7 +47,7 @@ def test_everything_comes_back_as_it_was(tmp_path, rng):
         "words": ["", "array", "tuple", "ä"],
         "empty": [(), [], {}],
         "generator": np.random.default_rng(5).bit_generator.state,
-        "older generator": np.random.RandomState(5).get_state(legacy=False),  # noqa: NPY002
+        "older generator": np.random.RandomState(5).get_state(legacy=False),
     }
     tree.save(tmp_path / "tree", given)
     same(tree.load(tmp_path / "tree"), given)
