@@ -111,11 +111,12 @@ def test_every_state_can_be_written_and_taken_up(name, y, tmp_path):
 
 def test_random_numbers_go_on(y, file):
     """Without a seed those of the file are taken; a generator ends where it would have ended."""
-    first = qrank.complete(y, method="views", rng=None, checkpoint=file, on_step=after(4))
+    settings = {"method": "views", "holdout": 0.1, "checkpoint": file}
+    first = qrank.complete(y, rng=None, on_step=after(4), **settings)
     kept = file.read_bytes()
-    one = qrank.complete(y, method="views", rng=None, checkpoint=file)
+    one = qrank.complete(y, rng=None, **settings)
     file.write_bytes(kept)
-    other = qrank.complete(y, method="views", rng=None, checkpoint=file)
+    other = qrank.complete(y, rng=None, **settings)
     np.testing.assert_array_equal(one.x, other.x)
     assert first.status is qrank.Status.INTERRUPTED
     generators = [np.random.default_rng(3) for _ in range(3)]
@@ -182,6 +183,21 @@ def test_a_full_disk_does_not_end_the_run(y, file, monkeypatch):
     with pytest.warns(qrank.CheckpointWarning, match="No space left on device"):
         found = qrank.complete(y, method="vmtqn", checkpoint=file, every=0)
     np.testing.assert_array_equal(found.x, whole.x)
+
+
+def test_runs_that_are_finished_stay_in_the_file(y, file, monkeypatch):
+    """Also while a later life still goes through them."""
+    in_file, saved = [], tree.save
+
+    def save(path, value):
+        in_file.append(sum(run["k"] for run in value["runs"]))
+        saved(path, value)
+
+    monkeypatch.setattr(tree, "save", save)
+    for _ in range(3):
+        qrank.complete(y, method="auto", checkpoint=file, every=0, on_step=after(20))
+    assert in_file == sorted(in_file)
+    assert in_file[-1] == 60
 
 
 def test_how_often(y, file, monkeypatch):
@@ -293,7 +309,7 @@ def test_a_journal_without_a_checkpoint_holds_nothing(y):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 @pytest.mark.parametrize(
-    ("method", "kills"), [("vmtqn", 50), ("auto", 50 if LONG else 10), ("patches", 50 if LONG else 10)]
+    ("method", "kills"), [("vmtqn", 50), ("auto", 50 if LONG else 6), ("patches", 50 if LONG else 6)]
 )
 def test_killed_at_any_moment(method, kills, tmp_path):
     """SIGKILL, in the run and in the write: the next life goes on, and the answer is that of a run without a checkpoint."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_text
+import os
 import shlex
 import sys
 import warnings
@@ -17,6 +18,7 @@ from rich.console import Console
 
 from .. import files, metrics
 from ..api import complete
+from ..checkpoint import Checkpoint
 from ..errors import ConvergenceWarning, InputError, MissingExtra
 from ..files import Loaded
 from ..files.loaded import restore
@@ -62,6 +64,9 @@ def fill(
     preset: options.Preset = None,
     holdout: Annotated[float, Opt(help="Share of known entries to measure the error on while it runs.")] = 0.01,
     seed: options.Seed = 0,
+    checkpoint: Annotated[
+        Path | None, Opt(help="Keep the run in this file: the same command goes on where a run was stopped or killed.")
+    ] = None,
     report: Annotated[Path | None, Opt(help="Write a page to look at, as one .html file.")] = None,
     quiet: options.Quiet = False,
     json: options.Json = False,
@@ -73,10 +78,12 @@ def fill(
 
     Example: qrank fill clip.avi --drop 0.7 -o filled.mp4 --report page.html
 
-    Ctrl-C once finishes the step and writes what there is; a second one aborts.
+    Ctrl-C once finishes the step and writes what there is; a second one aborts. With --checkpoint a run that was stopped or
+    killed goes on by the same command, to the same answer; the file is removed when the output is written.
     """
     configured = method_named(method).configured(preset, **parse_options(option))
     check_place(report, "the report", (".html", ".htm"))
+    kept = _checkpoint(checkpoint, source, output, report)
     loaded, axes = options.load(source, slice_axes, frames, grey, resize)
     files.check_output(output, loaded)
     layout = Layout.of(loaded.data.shape, axes)
@@ -89,7 +96,7 @@ def fill(
     )
     hidden = missing_mask(loaded, drop=drop, rng=rng) & ~gone if drop else np.zeros_like(gone)
     side = _patch_side(layout, patch, by_default=loaded.kind == "image" and slice_axes is None)
-    settings = {"patch": side, "rng": rng, "holdout": holdout}
+    settings = {"patch": side, "rng": rng, "holdout": holdout, "checkpoint": kept}
     job = Job(loaded, layout, gone, hidden, gone | hidden, configured, work_type, settings)
     _fill(job, source, output, report, quiet or json, json)
 
@@ -105,7 +112,7 @@ class Job:
     missing: np.ndarray  # True where an entry is to be filled: it is gone or hidden
     method: Method
     dtype: np.dtype  # to compute in
-    settings: dict[str, Any]  # patch, rng and holdout of qrank.complete
+    settings: dict[str, Any]  # patch, rng, holdout and checkpoint of qrank.complete
 
     def facts(self) -> dict[str, Any]:
         """Return what is known before the run, for scripts."""
@@ -158,6 +165,8 @@ def _fill(job: Job, source: str, output: str, report: Path | None, quiet: bool, 
         result = replace(result, x=native(result.x, loaded, job.method.fit, ~missing))
         facts |= {"status": str(result.status), "steps": len(result.history), "seconds": result.seconds}
         facts["notes"] = files.write(output, result.x, like=loaded)
+        if (kept := job.settings["checkpoint"]) is not None and result.status is not Status.INTERRUPTED:
+            kept.remove()  # not before the output is there
     if result.history and result.history[-1].holdout is not None:
         facts["holdout_rmse"] = result.history[-1].holdout
     out.print(f"{result.status} {len(result.history)} steps, {duration(result.seconds)}.")
@@ -169,7 +178,8 @@ def _fill(job: Job, source: str, output: str, report: Path | None, quiet: bool, 
         facts["report"] = str(report)
     _end(facts, out, json)
     if result.status is Status.INTERRUPTED:
-        raise leave(f"stopped by Ctrl-C after {len(result.history)} steps; what there is was written", STOPPED)
+        more = "" if job.settings["checkpoint"] is None else "; the same command goes on from there"
+        raise leave(f"stopped after {len(result.history)} steps; what there is was written{more}", STOPPED)
 
 
 def native(x: np.ndarray, loaded: Loaded, fit: Fit, known: np.ndarray) -> np.ndarray:
@@ -211,6 +221,16 @@ def sentence(found: dict[str, Any]) -> str:
     hidden = f"{found['psnr_hidden']:.2f} dB over the dropped entries"
     measured = f"{found['psnr']:.2f} dB ({hidden})" if "psnr" in found else hidden
     return f"against what was dropped: PSNR {measured}" + (f", SSIM {found['ssim']:.4f}" if "ssim" in found else "")
+
+
+def _checkpoint(path: Path | None, *others: str | Path | None) -> Checkpoint | None:
+    """Return where the run is kept; a file that has another purpose is refused."""
+    check_place(path, "the checkpoint")
+    if path is None:
+        return None
+    if os.path.realpath(path) in (os.path.realpath(other) for other in others if other is not None):
+        raise InputError(f"the checkpoint {path} needs a file of its own: name another")
+    return Checkpoint(path, keep=True)
 
 
 def _work_type(asked: str | None, dtype: np.dtype) -> np.dtype:
