@@ -106,7 +106,7 @@ def test_history(rng):
     x = low_rank(rng)
     result = qrank.complete(x, rng.random(x.shape) < 0.7, "vmtqn", holdout=0.1, rng=3)
     last = result.history[-1]
-    assert result.status is Status.CONVERGED
+    assert result.status is Status.SETTLED
     assert max(last.primal, last.change) <= result.method.tol
     assert last.objective == pytest.approx(qrank.q_nuclear_norm(result.x, qrank.pca(result.x)), rel=0.1)
     assert last.holdout < 0.05 * np.abs(x).max()

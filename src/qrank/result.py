@@ -14,7 +14,12 @@ PAGES: dict[str, Callable[..., Any]] = {}  # who draws a completion; the room `r
 
 
 class Status(Enum):
-    """How a run ended; the value is a sentence for the user."""
+    """How a run ended; the value is a sentence for the user.
+
+    CONVERGED is said where all residuals are within the tolerance, the dual one within ten times it: a slower run would end
+    at the same answer. SETTLED is said where the answer stands still because the schedule has ended (mu has grown so far that
+    nothing moves): the usual end of methods whose answer is that of a path, and of those with a fixed number of steps.
+    """
 
     CONVERGED = "The run converged: its stopping rule is met."
     SETTLED = "The run settled: its schedule has ended."

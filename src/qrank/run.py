@@ -82,8 +82,10 @@ class Run:
         """Return how the run would end after this step."""
         if not (math.isfinite(step.objective) and math.isfinite(step.primal) and math.isfinite(step.change)):
             return Status.DIVERGED
-        if max(step.primal, step.change) <= self.method.tolerance(kernels.of(self.problem.y).eps(self.problem.y)):
-            return Status.CONVERGED
+        tol = self.method.tolerance(kernels.of(self.problem.y).eps(self.problem.y))
+        if max(step.primal, step.change) <= tol:
+            # Where mu has grown so far that X cannot move any more, the dual residual says so.
+            return Status.CONVERGED if step.dual <= self.method.dual_tolerance(tol) else Status.SETTLED
         if step.settled:
             return Status.SETTLED
         return Status.STEP_LIMIT if self.k >= self.method.max_steps else Status.INTERRUPTED

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..checkpoint import Journal
 from ..methods import METHODS, Auto, Method
 from ..methods.views import Views
 from ..problem import Problem
@@ -61,27 +62,35 @@ class Runner:
     problem: Problem
     rng: np.random.Generator
     on_step: OnStep | None
-    begun: float
+    journal: Journal
     steps: int = 0
     stopped: bool = False
+    seconds: float = 0.0  # of all runs before the one under way
     done: dict[str, Outcome] = field(default_factory=dict)
 
     def run(self, candidate: Candidate, start: np.ndarray | None = None, losing: float = np.inf) -> Outcome:
         """Run a candidate to its end, or until its held-out error is above ``losing`` after its first step."""
-        begun, records = time.perf_counter(), []
-        problem = replace(self.problem, start=start)
-        run = Run(problem, candidate.method, self.rng)
-        for _, record in run:
-            self.steps += 1
-            records.append(replace(record, step=self.steps, seconds=time.perf_counter() - self.begun))
+        problem, begun = replace(self.problem, start=start), time.perf_counter()
+        run, earlier = self.journal.open(problem, candidate.method, self.rng)
+        begun -= run.seconds
+        records = [self._told(record) for record in earlier]
+        for record in self.journal.steps(run):
+            records.append(self._told(record))
             if self.on_step is not None and self.on_step(records[-1]):
+                self.journal.stop(run)
                 self._keep(candidate, run, begun, records)
                 raise Stopped
             if record.holdout is not None and record.holdout > losing:
                 break
+        self.journal.finish(run)
         return self._keep(candidate, run, begun, records)
 
+    def _told(self, record: Record) -> Record:
+        self.steps += 1
+        return replace(record, step=self.steps, seconds=self.seconds + record.seconds)
+
     def _keep(self, candidate: Candidate, run: Run, begun: float, records: list[Record]) -> Outcome:
+        self.seconds += run.seconds
         method = candidate.method
         if isinstance(method, Views) and method.judged:
             method = method.as_judged(self.problem, run.state)
@@ -117,11 +126,11 @@ class Tried(NamedTuple):
         return _sum({name: self.weights[name] for name in self.names if name in source.done}, source, self.cut)
 
 
-def tried(problem: Problem, effort: str, rng: np.random.Generator, on_step: OnStep | None, begun: float) -> Tried:
+def tried(problem: Problem, effort: str, rng: np.random.Generator, on_step: OnStep | None, journal: Journal) -> Tried:
     """Try candidates on known entries that are hidden from them, and weigh them; when stopped, with those there are."""
     box = part(problem.observed, PART * (4 if effort == "best" else 1), rng)
     region = problem if box is None else problem.part(box)
-    trial = Runner(region.without(np.flatnonzero(hidden(region.observed, rng))), rng, on_step, begun)
+    trial = Runner(region.without(np.flatnonzero(hidden(region.observed, rng))), rng, on_step, journal)
     try:
         _try_all(trial, effort)
     except Stopped:
@@ -129,14 +138,14 @@ def tried(problem: Problem, effort: str, rng: np.random.Generator, on_step: OnSt
     return Tried(trial, box, *_weighed(trial, rng, box is not None))
 
 
-def choose(problem: Problem, auto: Auto, rng: np.random.Generator, on_step: OnStep | None) -> Chosen:
-    """Complete a problem by what is best for it."""
-    begun = time.perf_counter()
+def choose(problem: Problem, auto: Auto, rng: np.random.Generator, on_step: OnStep | None, journal: Journal) -> Chosen:
+    """Complete a problem by what is best for it; the journal gives the runs."""
+    begun = time.perf_counter() - journal.seconds
     if auto.effort == "fast" or auto.noise is not None or problem.count < FEW:
-        return _fast(problem, rng, on_step, begun, noise=auto.noise)
-    found = tried(problem, auto.effort, rng, on_step, begun)
+        return _fast(problem, rng, on_step, begun, journal, noise=auto.noise)
+    found = tried(problem, auto.effort, rng, on_step, journal)
     trial, whole = found.trial, found.box is None
-    final = Runner(problem, rng, None if trial.stopped else on_step, begun, trial.steps)
+    final = Runner(problem, rng, None if trial.stopped else on_step, journal, trial.steps, seconds=trial.seconds)
     final.stopped = trial.stopped
     try:
         for name in found.names if not trial.stopped else []:
@@ -145,7 +154,7 @@ def choose(problem: Problem, auto: Auto, rng: np.random.Generator, on_step: OnSt
         final.stopped = True
     source = final if any(name in final.done for name in found.names) else trial
     if source is trial and not whole:
-        return _fast(problem, rng, None, begun, steps=BRIEF, stopped=True)
+        return _fast(problem, rng, None, begun, journal, steps=BRIEF, stopped=True)
     x = found.mixed(source)
     ready = {name: (found.weights[name], source.done[name]) for name in found.names if name in source.done}
     error = np.where(problem.observed, 0, found.spread(signs_of(problem, x, ready))).astype(problem.y.dtype)
@@ -160,12 +169,13 @@ def _fast(
     rng: Any,
     on_step: OnStep | None,
     begun: float,
+    journal: Journal,
     steps: int = 36,
     stopped: bool = False,
     noise: float | None = None,
 ) -> Chosen:
     """Return the mean over views with equal weights, nothing tried."""
-    runner = Runner(problem, rng, on_step, begun)
+    runner = Runner(problem, rng, on_step, journal)
     candidate = Candidate("views", METHODS["views"].configured(steps=steps, noise=noise))
     try:
         found = runner.run(candidate)

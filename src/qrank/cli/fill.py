@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_text
+import os
 import shlex
 import sys
 import warnings
@@ -17,6 +18,7 @@ from rich.console import Console
 
 from .. import files, metrics
 from ..api import complete, guessed_axes
+from ..checkpoint import Checkpoint
 from ..errors import ConvergenceWarning, InputError, MissingExtra
 from ..files import Loaded
 from ..files.loaded import restore
@@ -67,6 +69,9 @@ def fill(
         Opt(help="Share of known entries to measure the error on while it runs; auto hides its own. [0.01]"),
     ] = None,
     seed: options.Seed = 0,
+    checkpoint: Annotated[
+        Path | None, Opt(help="Keep the run in this file: the same command goes on where a run was stopped or killed.")
+    ] = None,
     report: Annotated[Path | None, Opt(help="Write a page to look at, as one .html file.")] = None,
     quiet: options.Quiet = False,
     json: options.Json = False,
@@ -78,7 +83,8 @@ def fill(
 
     Example: qrank fill clip.avi --drop 0.7 -o filled.mp4 --report page.html
 
-    Ctrl-C once finishes the step and writes what there is; a second one aborts.
+    Ctrl-C once finishes the step and writes what there is; a second one aborts. With --checkpoint a run that was stopped or
+    killed goes on by the same command, to the same answer; the file is removed when the output is written.
     """
     given = parse_options(option) | ({} if effort is None else {"effort": effort})
     configured = method_named(method).configured(preset, **given)
@@ -86,6 +92,7 @@ def fill(
     check_place(report, "the report", (".html", ".htm"))
     if report is not None:
         check_packages()
+    kept = _checkpoint(checkpoint, source, output, report)
     loaded, axes = options.load(source, slice_axes, frames, grey, resize)
     files.check_output(output, loaded)
     check_apart(report, "the report", [source, output, missing_mask_file, *loaded.meta.get("files", ())])
@@ -102,6 +109,7 @@ def fill(
     layout = Layout.of(loaded.data.shape, axes)
     side = _patch_side(layout, patch, by_default=loaded.kind == "image" and slice_axes is None and not chooses)
     settings = {"patch": side, "rng": rng, "holdout": (0.0 if chooses else 0.01) if holdout is None else holdout}
+    settings["checkpoint"] = kept
     job = Job(loaded, layout, gone, hidden, gone | hidden, configured, work_type, settings)
     with told_truly(output):
         _fill(job, source, output, report, quiet or json, json)
@@ -118,7 +126,7 @@ class Job:
     missing: np.ndarray  # True where an entry is to be filled: it is gone or hidden
     method: Method
     dtype: np.dtype  # to compute in
-    settings: dict[str, Any]  # patch, rng and holdout of qrank.complete
+    settings: dict[str, Any]  # patch, rng, holdout and checkpoint of qrank.complete
 
     def facts(self) -> dict[str, Any]:
         """Return what is known before the run, for scripts."""
@@ -171,6 +179,8 @@ def _fill(job: Job, source: str, output: str, report: Path | None, quiet: bool, 
         result = replace(result, x=native(result.x, loaded, job.method.fit, ~missing))
         facts |= {"status": str(result.status), "steps": len(result.history), "seconds": result.seconds}
         facts["notes"] = files.write(output, result.x, like=loaded)
+        if (kept := job.settings["checkpoint"]) is not None and result.status is not Status.INTERRUPTED:
+            kept.remove()  # not before the output is there
     if result.history and result.history[-1].holdout is not None:
         facts["holdout_rmse"] = result.history[-1].holdout
     if result.choice is not None:
@@ -185,7 +195,8 @@ def _fill(job: Job, source: str, output: str, report: Path | None, quiet: bool, 
         facts["report"] = str(report)
     _end(facts, out, json)
     if result.status is Status.INTERRUPTED:
-        raise leave(f"stopped by Ctrl-C after {len(result.history)} steps; what there is was written", STOPPED)
+        more = "" if job.settings["checkpoint"] is None else "; the same command goes on from there"
+        raise leave(f"stopped after {len(result.history)} steps; what there is was written{more}", STOPPED)
 
 
 def native(x: np.ndarray, loaded: Loaded, fit: Fit, known: np.ndarray) -> np.ndarray:
@@ -227,6 +238,16 @@ def sentence(found: dict[str, Any]) -> str:
     hidden = f"{found['psnr_hidden']:.2f} dB over the dropped entries"
     measured = f"{found['psnr']:.2f} dB ({hidden})" if "psnr" in found else hidden
     return f"against what was dropped: PSNR {measured}" + (f", SSIM {found['ssim']:.4f}" if "ssim" in found else "")
+
+
+def _checkpoint(path: Path | None, *others: str | Path | None) -> Checkpoint | None:
+    """Return where the run is kept; a file that has another purpose is refused."""
+    check_place(path, "the checkpoint")
+    if path is None:
+        return None
+    if os.path.realpath(path) in (os.path.realpath(other) for other in others if other is not None):
+        raise InputError(f"the checkpoint {path} needs a file of its own: name another")
+    return Checkpoint(path, keep=True)
 
 
 def _work_type(asked: str | None, dtype: np.dtype) -> np.dtype:

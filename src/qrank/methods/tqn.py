@@ -78,6 +78,10 @@ class Recipe(Method):
         """Return tol, but 1000 eps at least: the last digits of single precision cost steps in double, for no decibels."""
         return self.tol if self.absolute else max(self.tol, 1000 * eps)
 
+    def dual_tolerance(self, tolerance: float) -> float:
+        """Return 10 tol; the paper's stopping rule asks for no dual residual."""
+        return np.inf if self.absolute else super().dual_tolerance(tolerance)
+
     def prior(self, problem: Problem) -> Prior:
         """Return what the answer should be like."""
         raise AssertionError(f"{self.name} defines no prior")
