@@ -50,7 +50,7 @@ from ..kernels.unfoldings import Piece, Unfolding, accumulate, square, unfolding
 from ..problem import Problem
 from ..result import Step
 from .base import Method
-from .schedule import FIRST
+from .schedule import FIRST, most, within
 from .weights import check_weights, mode_weights
 
 
@@ -81,7 +81,7 @@ class SiLRTC(Method):
     alpha: Sequence[float] | None = None  # weights of the unfoldings, one for each axis; None: equal
     beta0: float | None = None  # None: from the data
     rho: float = 1.1  # growth of beta a step; 1: fixed
-    beta_max: float = 1e10
+    beta_max: float | None = None  # None: from the data, far beyond where a run ends
     accelerate: bool = True  # extrapolate X between steps
 
     def __post_init__(self) -> None:
@@ -94,7 +94,7 @@ class SiLRTC(Method):
         """Start from X = T, zero where missing."""
         alpha = mode_weights("alpha", self.alpha, problem)
         beta = first_coupling(problem, alpha) if self.beta0 is None else self.beta0 * problem.scale
-        return SiLRTCState(problem.y.copy(), problem.y.copy(), 1.0, beta)
+        return SiLRTCState(problem.y.copy(), problem.y.copy(), 1.0, within(beta, problem))
 
     def step(self, problem: Problem, state: SiLRTCState, work: Workspace) -> tuple[SiLRTCState, Step]:
         """Run one round of block coordinate descent (Algorithm 1 of the paper)."""
@@ -132,7 +132,7 @@ class SiLRTC(Method):
             return ()
 
         sums(extrapolate, w, x_old, x)
-        beta_next = min(self.rho * beta, self.beta_max * problem.scale)
+        beta_next = min(self.rho * beta, most(self.beta_max, problem))
         objective = value + beta / 2 * math.fsum(gap * gap for gap in gaps)
         primal = 0.0 if self.rho == 1 else max(gaps) / problem.size  # a fixed beta asks for no M_i = X
         change = math.sqrt(moved) / problem.size
@@ -165,7 +165,7 @@ class HaLRTC(Method):
     alpha: Sequence[float] | None = None  # weights of the unfoldings, one for each axis; None: equal
     mu0: float | None = None  # None: from the data
     rho: float = 1.05  # growth of mu a step
-    mu_max: float = 1e10
+    mu_max: float | None = None  # None: from the data, far beyond where a run ends
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -177,14 +177,14 @@ class HaLRTC(Method):
         """Start from X = T, zero where missing, and Y_i = 0."""
         alpha = mode_weights("alpha", self.alpha, problem)
         mu = first_coupling(problem, alpha) if self.mu0 is None else self.mu0 * problem.scale
-        return HaLRTCState(problem.y.copy(), [np.zeros_like(problem.y) for a in alpha if a > 0], mu)
+        return HaLRTCState(problem.y.copy(), [np.zeros_like(problem.y) for a in alpha if a > 0], within(mu, problem))
 
     def step(self, problem: Problem, state: HaLRTCState, work: Workspace) -> tuple[HaLRTCState, Step]:
         """Run one iteration of the ADMM (Algorithm 4 of the paper)."""
         x, u, mu = state
         alpha, total = mode_weights("alpha", self.alpha, problem), work.array("spare", x.shape, x.dtype)
         m = [work.array(f"M {i}", x.shape, x.dtype) for i in range(len(u))]
-        mu_next = min(self.rho * mu, self.mu_max * problem.scale)
+        mu_next = min(self.rho * mu, most(self.mu_max, problem))
         value, ranks = 0.0, []
         modes = [i for i, a in enumerate(alpha) if a > 0]
         for i, ui, held in zip(modes, u, m, strict=True):
