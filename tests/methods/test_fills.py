@@ -111,3 +111,13 @@ def test_large_holes_are_solved_by_steps_to_nearly_the_same(monkeypatch):
     exact = thin_plate(np.where(known, x, 0), known)
     monkeypatch.setattr(plates, "DIRECT", 10)
     np.testing.assert_allclose(thin_plate(np.where(known, x, 0), known), exact, atol=0.1)
+
+
+def test_a_membrane_is_the_mean_of_its_neighbours_and_stays_in_range():
+    x = surface((30, 40))[None]
+    known = np.ones(x.shape, bool)
+    known[:, 8:22, 10:30] = False
+    z = thin_plate(np.where(known, x, 0), known, tension=1e6)[0]
+    mean = (z[7:21, 10:30] + z[9:23, 10:30] + z[8:22, 9:29] + z[8:22, 11:31]) / 4
+    np.testing.assert_allclose(z[8:22, 10:30], mean, atol=1e-4)
+    assert x[known].min() <= z.min() <= z.max() <= x[known].max()

@@ -103,7 +103,7 @@ def test_table_forms(tmp_path):
         ({"methods": []}, "at least one method"),
         ({"rates": [0.5, 1.5]}, "rates are shares"),
         ({"draws": 0}, "at least one draw"),
-        ({"pattern": "stripes"}, "unknown pattern"),
+        ({"pattern": "spots"}, "unknown pattern"),
         ({"pattern": np.ones((2, 2), bool)}, "of shape"),
         ({"pattern": np.ones(X.shape, bool)}, "hides nothing"),
         ({"options": {"colour": 1}}, "has an option 'colour'"),

@@ -20,8 +20,11 @@ STEPS = 300  # of conjugate gradients beyond that, from the smooth fill
 TIE = 1e-9  # of a plain Laplacian: makes the equations regular where fewer than three entries are known
 
 
-def thin_plate(y: np.ndarray, observed: np.ndarray) -> np.ndarray:
+def thin_plate(y: np.ndarray, observed: np.ndarray, tension: float = TIE) -> np.ndarray:
     """Return stacks (..., n1, n2) with thin plates in the holes of every slice; slices without known entries as they are.
+
+    ``tension`` is the weight of the squared first differences beside the second ones: a large one makes of the plate a
+    membrane (harmonic inpainting), which never leaves the range of what is known around the hole.
 
     >>> x = np.add.outer(np.arange(8.0), 2 * np.arange(9.0))[None]  # a plane
     >>> known = np.random.default_rng(0).random(x.shape) < 0.3
@@ -30,7 +33,7 @@ def thin_plate(y: np.ndarray, observed: np.ndarray) -> np.ndarray:
     """
     n1, n2 = y.shape[-2:]
     x, known = y.reshape(-1, n1 * n2).copy(), observed.reshape(-1, n1 * n2)
-    equations = bending(n1, n2)
+    equations = bending(n1, n2, tension)
     for alike in _same(known):
         here = known[alike[0]]
         if here.any() and not here.all():
@@ -38,7 +41,7 @@ def thin_plate(y: np.ndarray, observed: np.ndarray) -> np.ndarray:
     return x.reshape(y.shape)
 
 
-def bending(n1: int, n2: int) -> sparse.csr_array:
+def bending(n1: int, n2: int, tension: float = TIE) -> sparse.csr_array:
     """Return the matrix of the plate's energy, (n1 n2, n1 n2): X^T A X is the sum above.
 
     >>> a = bending(5, 6)
@@ -51,8 +54,8 @@ def bending(n1: int, n2: int) -> sparse.csr_array:
         (1.0, sparse.kron(_differences(n1, 2), one2)),
         (1.0, sparse.kron(one1, _differences(n2, 2))),
         (2.0, sparse.kron(first1, first2)),
-        (TIE, sparse.kron(first1, one2)),
-        (TIE, sparse.kron(one1, first2)),
+        (tension, sparse.kron(first1, one2)),
+        (tension, sparse.kron(one1, first2)),
     ]
     return sparse.csr_array(sum(weight * (part.T @ part) for weight, part in parts))
 

@@ -11,9 +11,9 @@ answer of another method: it mends a fill whose blocks already are about like th
 | ``slice`` | axes of at most 4 entries whole, 1 along the others, 6 x 6 in the slice |
 
 Where the other axes have few entries, the sides of a fibre in the slice are larger, up to 8 for a matrix. Rounds before the
-last use every second place only. Sides, kinds, eigenpairs and the noise were chosen by the error on the missing entries of
-the balloons cube, two clips at quarter size and 90 views of COIL-20; generated clips and spectral fields were looked at
-beside them. It gains where pixels are alike along the other axes, and may lose a little on clips.
+last leave some places out, but blocks always overlap. Sides, kinds, eigenpairs, strides and the noise were chosen by the
+error on the missing entries of the balloons cube, two clips at quarter size and 90 views of COIL-20; generated clips and
+spectral fields were looked at beside them. It gains where pixels are alike along the other axes, and may lose on clips.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class GaussianPatches(Method):
     clusters: int = 64  # at most; kinds with too few blocks are not kept
     eigenpairs: int | None = None  # None: half as many as a block has known entries, from 30 to 80
     rounds: int = 3
-    stride: int | None = None  # of the grid in the last round; None: 1 for sides up to 3, else half of the side
+    stride: int | None = None  # of the grid in the last round; None: half of the side
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -101,15 +101,15 @@ class GaussianPatches(Method):
         return tuple(min(b, n) for b, n in zip(sides, shape, strict=True))
 
     def strides(self, block: tuple[int, ...], shape: tuple[int, ...], last: bool) -> tuple[int, ...]:
-        """Return how far apart blocks are along each axis: in the last round, or in those before, where it is twice as far.
+        """Return how far apart blocks are along each axis: in the last round, or in those before, where it may be farther.
 
         >>> GaussianPatches().strides((31, 3, 3), (31, 64, 64), last=False)
         (1, 2, 2)
         """
         found = []
         for b, n in zip(block, shape, strict=True):
-            s = (1 if b <= 3 else -(-b // 2)) if self.stride is None else int(self.stride)
-            found.append(1 if b == n else min(b, s if last else 2 * s))
+            s = max(1, b // 2) if self.stride is None else min(b, int(self.stride))
+            found.append(1 if b == n else s if last else max(s, min(-(-b // 2), 2 * s)))
         return tuple(found)
 
     def init(self, problem: Problem, work: Workspace) -> State:

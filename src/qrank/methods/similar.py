@@ -18,6 +18,7 @@ from ..result import Step
 from .base import Method
 
 TOGETHER = 4  # slices at most whose patches are taken together: the colours of a picture
+MEMBRANE = 1e3  # tension beside which bending does not count
 THIN = 3  # steps from the middle of a hole to what is known, up to which small patches are enough
 
 
@@ -36,7 +37,7 @@ class Similar(Method):
         xhat = m + B' (B_o B_o' + e I)^-1 B_o (y_o - m_o),   m, B from the ``count`` patches nearby most like it
 
     A patch is ``side`` x ``side`` of a slice, through up to four slices (the last axis of the third mode: the colours). It
-    starts from ``problem.start`` if there is one, else from thin plates near the edge of a hole and the smooth fill deep in it.
+    starts from ``problem.start`` if there is one, else from thin plates near the edge of a hole and membranes deep in it.
     The answer is cut to the range of the known entries. ``deviation`` is the spread of the Gaussian that the patches are
     taken for. Slices of which nothing is known stay as they start. It takes time for each patch with something missing, and sees
     next to nothing of other frames: clips are better served by others.
@@ -122,7 +123,7 @@ def depth(observed: np.ndarray) -> int:
 
 
 def edges_and_middle(y: np.ndarray, observed: np.ndarray, trusted: float = 3.0) -> np.ndarray:
-    """Return (..., n1, n2) filled by thin plates near what is known, by the smooth fill deep in a hole.
+    """Return (..., n1, n2) filled by thin plates near what is known, by membranes deep in a hole.
 
     With r the distance to the nearest known entry of the slice, the plate's share is 1 / (1 + (r / trusted)^2): its slopes are
     right at the edge, and lead beyond anything seen in the middle of a wide hole.
@@ -132,7 +133,10 @@ def edges_and_middle(y: np.ndarray, observed: np.ndarray, trusted: float = 3.0) 
     >>> bool(np.abs(edges_and_middle(x, known) - x).max() < 1)
     True
     """
-    x, plate = smooth_fill(y, observed), thin_plate(y, observed).reshape(-1, *y.shape[-2:])
+    x, plate = thin_plate(y, observed, MEMBRANE), thin_plate(y, observed).reshape(-1, *y.shape[-2:])
+    lost = ~np.logical_or.reduce(observed, axis=(-2, -1))
+    if lost.any():
+        x[lost] = smooth_fill(y, observed)[lost]
     known, flat = observed.reshape(plate.shape), x.reshape(plate.shape)
     values = y[observed]
     for one, bent, seen in zip(flat, plate, known, strict=True):
