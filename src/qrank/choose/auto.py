@@ -102,6 +102,8 @@ def choose(problem: Problem, auto: Auto, rng: np.random.Generator, on_step: OnSt
     box = part(problem.observed, PART * (4 if auto.effort == "best" else 1), rng)
     region = problem if box is None else problem.part(box)
     tried = region.without(np.flatnonzero(hidden(region.observed, rng)))
+    if not len(tried.held_out if tried.held_out is not None else ()):  # one known entry: nothing can be tried
+        return _fast(problem, rng, on_step, begun)
     trial = Runner(tried, rng, on_step, begun)
     try:
         _try_all(trial, auto.effort)
