@@ -103,7 +103,7 @@ def choose(problem: Problem, auto: Auto, rng: np.random.Generator, on_step: OnSt
     region = problem if box is None else problem.part(box)
     tried = region.without(np.flatnonzero(hidden(region.observed, rng)))
     if not len(tried.held_out if tried.held_out is not None else ()):  # one known entry: nothing can be tried
-        return _fast(problem, rng, on_step, begun)
+        return _fast(problem, rng, on_step, begun, simply="smooth")
     trial = Runner(tried, rng, on_step, begun)
     try:
         _try_all(trial, auto.effort)
@@ -134,17 +134,23 @@ def choose(problem: Problem, auto: Auto, rng: np.random.Generator, on_step: OnSt
 
 
 def _fast(
-    problem: Problem, rng: Any, on_step: OnStep | None, begun: float, steps: int = 36, stopped: bool = False
+    problem: Problem,
+    rng: Any,
+    on_step: OnStep | None,
+    begun: float,
+    steps: int = 36,
+    stopped: bool = False,
+    simply: str = "",
 ) -> Chosen:
-    """Return the mean over views with equal weights, nothing tried."""
-    runner = Runner(problem, rng, on_step, begun)
-    candidate = Candidate("views", METHODS["views"].configured(steps=steps))
+    """Return the mean over views with equal weights, or a simple fill, nothing tried."""
+    runner, name = Runner(problem, rng, on_step, begun), simply or "views"
+    candidate = Candidate(name, METHODS[name].configured(**({} if simply else {"steps": steps})))
     try:
         found = runner.run(candidate)
     except Stopped:
-        found, stopped = runner.done["views"], True
+        found, stopped = runner.done[name], True
     seconds = time.perf_counter() - begun
-    choice = Choice((Trial("views", None, 1.0, seconds),), 0, "nothing was tried", seconds)
+    choice = Choice((Trial(name, None, 1.0, seconds),), 0, "nothing was tried", seconds)
     return Chosen(found.x, None, Status.INTERRUPTED if stopped else found.status, found.records, choice)
 
 
@@ -180,17 +186,17 @@ def _weighed(trial: Runner, rng: np.random.Generator, partly: bool) -> tuple[dic
     w = dict(zip(names, weights(seen, truth, rng), strict=True))
     low, high = known_range(problem)
     mean = seen @ np.array(list(w.values()))
-    cut = bool(np.square(np.clip(mean, low, high) - truth).sum() <= np.square(mean - truth).sum())
+    cut = bool(np.square(np.clip(mean, low, high) - truth).sum() < np.square(mean - truth).sum())
     mean = np.clip(mean, low, high) if cut else mean
     chosen = {name: (v, trial.done[name]) for name, v in w.items() if v > 0}
     signs = signs_of(problem, _sum({name: v for name, v in w.items() if v > 0}, trial, cut), chosen)
     at_hidden = np.stack([np.broadcast_to(sign, problem.y.shape).reshape(-1)[at] for sign in signs], axis=1)
     spread = Spread.learned(at_hidden, mean - truth)
-    errors = np.sqrt(np.square(seen - truth[:, None]).mean(axis=0)) * problem.scale
+    errors = np.sqrt(np.square(seen - truth[:, None], dtype=float).mean(axis=0)) * problem.scale
     trials = [Trial(n, float(e), float(w[n]), trial.done[n].seconds) for n, e in zip(names, errors, strict=True)]
     trials.sort(key=lambda one: (-one.weight, one.error))
     where = "a part of the data" if partly else "the data"
-    error = float(np.sqrt(np.square(mean - truth).mean())) * problem.scale
+    error = float(np.sqrt(np.square(mean - truth, dtype=float).mean())) * problem.scale
     return w, cut, spread, Choice(tuple(trials), len(at), where, 0.0, error, cut)
 
 

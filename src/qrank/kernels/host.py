@@ -18,7 +18,6 @@ from .shrink import shrink
 from .smoothing import smooth_fill, smoothness
 from .spectral import spectral_norm
 
-LARGEST = np.finfo(float).max
 LOOKED_AT = 1 << 17  # entries that are looked at together
 
 
@@ -123,8 +122,9 @@ class Host(Kernels):
 
     def unscaled(self, x: np.ndarray, layout: Layout, exponent: int) -> np.ndarray:
         """Return x (which is overwritten) in the data's unit and axes."""
-        if exponent > 1000:  # the data's own type ends here
-            np.clip(x, *(np.ldexp(limit, -exponent) for limit in (-LARGEST, LARGEST)), out=x)
+        type_ = np.finfo(x.dtype)
+        if exponent > type_.maxexp - 24:  # the data's own type ends here
+            np.clip(x, np.ldexp(type_.min, -exponent), np.ldexp(type_.max, -exponent), out=x)
         np.ldexp(x, exponent, out=x)
         return np.ascontiguousarray(layout.outer(x))
 

@@ -96,7 +96,8 @@ class Analysis(Method):
         x = problem.stack.copy()
         transform, _ = self.transform(problem.layout.n3)
         mu = self.mu0 * problem.scale if self.mu0 is not None else 1 / (FIRST * (_largest(transform, x, work) or 1.0))
-        return State(x, x.copy(), np.zeros((transform.r, *x.shape[1:]), x.dtype), within(mu, problem))
+        mu = min(within(mu, problem), most(self.mu_max, problem))
+        return State(x, x.copy(), np.zeros((transform.r, *x.shape[1:]), x.dtype), mu)
 
     def step(self, problem: Problem, state: State, work: Workspace) -> tuple[State, Step]:
         """Run one iteration of the linearised ADMM."""

@@ -94,7 +94,7 @@ class SiLRTC(Method):
         """Start from X = T, zero where missing."""
         alpha = mode_weights("alpha", self.alpha, problem)
         beta = first_coupling(problem, alpha) if self.beta0 is None else self.beta0 * problem.scale
-        return SiLRTCState(problem.y.copy(), problem.y.copy(), 1.0, within(beta, problem))
+        return SiLRTCState(problem.y.copy(), problem.y.copy(), 1.0, min(within(beta, problem), most(self.beta_max, problem)))
 
     def step(self, problem: Problem, state: SiLRTCState, work: Workspace) -> tuple[SiLRTCState, Step]:
         """Run one round of block coordinate descent (Algorithm 1 of the paper)."""
@@ -176,8 +176,8 @@ class HaLRTC(Method):
     def init(self, problem: Problem, work: Workspace) -> HaLRTCState:
         """Start from X = T, zero where missing, and Y_i = 0."""
         alpha = mode_weights("alpha", self.alpha, problem)
-        mu = first_coupling(problem, alpha) if self.mu0 is None else self.mu0 * problem.scale
-        return HaLRTCState(problem.y.copy(), [np.zeros_like(problem.y) for a in alpha if a > 0], within(mu, problem))
+        mu = within(first_coupling(problem, alpha) if self.mu0 is None else self.mu0 * problem.scale, problem)
+        return HaLRTCState(problem.y.copy(), [np.zeros_like(problem.y) for a in alpha if a > 0], min(mu, most(self.mu_max, problem)))
 
     def step(self, problem: Problem, state: HaLRTCState, work: Workspace) -> tuple[HaLRTCState, Step]:
         """Run one iteration of the ADMM (Algorithm 4 of the paper)."""

@@ -92,18 +92,22 @@ class Recipe(Method):
         t, prior = kernels.of(problem.y).copy(problem.stack), self.prior(problem)
         state, fit = prior.start(t, work), self.fit.start(problem, t)
         mu = 1 / (FIRST * (prior.size(t, state, work) or 1.0)) if self.mu0 is None else self.mu0 * problem.scale
-        return State(t, within(mu, problem), self.rho or pace(problem.mask), state, fit)
+        return State(t, min(within(mu, problem), 1 / (self._least(problem) or 1e-300)), self.rho or pace(problem.mask), state, fit)
 
     def step(self, problem: Problem, state: State, work: Workspace) -> tuple[State, Step]:
         """Run one iteration of Algorithm 2."""
         t, mu, rho, prior, fit, last = state
-        least = 0.0 if self.mu_max is None else 1 / most(self.mu_max, problem)
-        lam, lam_next = 1 / mu, max(1 / within(rho * mu, problem), least, self.fit.finest(problem))  # (30) mu-update
+        lam, lam_next = 1 / mu, max(1 / within(rho * mu, problem), self._least(problem))  # (30) mu-update
         found = self.prior(problem)(t, lam, prior, work)  # (26) Q-, (27) X-update
         agreed = self.fit(problem, t, found.x, lam, lam_next, fit, work)  # (28) E-, (29) Z-update
         residuals = agreed.primal, agreed.dual, agreed.change
         step = Step(found.value, *residuals, mu, found.rank, found.slices, found.learning, settled=mu >= last)
         return State(agreed.t, 1 / lam_next, rho, found.state, agreed.state, last), step
+
+    def _least(self, problem: Problem) -> float:
+        """Return where lam stops falling; 0: nowhere."""
+        least = 0.0 if self.mu_max is None else 1 / most(self.mu_max, problem)
+        return max(least, self.fit.finest(problem))
 
     def answer(self, problem: Problem, state: State, work: Workspace) -> Any:
         """Return X, in memory that the next step overwrites."""

@@ -145,7 +145,7 @@ class Views(Recipe):
         done = state.mu >= state.last
         state, step = super().step(problem, state, work)
         trail, full = np.array([one[:3] for one in state.prior.trail]), self.prior(problem).full
-        back = min(len(trail), 1 + math.ceil(1 / math.log(state.rho)))  # as long as sigma falls by e
+        back = min(len(trail), 1 + math.ceil(1 / max(math.log(state.rho), 1e-9)))  # as long as sigma falls by e
         if self.judged and trail[-1, 2]:
             errors, low = trail[:, 2], state.mu >= state.last / WARM
             stale = len(errors) - int(np.argmin(errors)) > PATIENCE
