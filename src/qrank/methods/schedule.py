@@ -11,7 +11,7 @@ from .. import kernels
 from ..problem import Problem
 
 FIRST = 0.9  # the first threshold, as a share of the largest singular value of the zero-filled data
-LIMITS = (1e100, 1e100), (1e15, 1e30)  # thresholds so far above and below the data's norm only overflow: in double, single
+LIMITS = (1e60, 1e100), (1e8, 1e30)  # thresholds so far above and below the data's norm only overflow: in double, single
 MOST = 1e10  # mu times the data's norm at which baselines hold it
 SLOWEST, FASTEST = 1.08, 1.2  # the least and the largest rho: some 160 and 80 steps
 

@@ -10,6 +10,13 @@ With D_lam(A) = U max(S - lam, 0) V^T for an SVD A = U S V^T, **HaLRTC** (Algori
     X   = mean_i (M_i - Y_i / mu)  off Omega,  T on Omega                                                      (H-X)
     Y_i = Y_i - mu (M_i - X)                                                                                   (H-Y)
 
+Of these, d + 1 arrays are enough. With R_i = X + Y_i / mu - M_i, what the shrinking takes away, (H-X) and (H-Y) are
+
+    X' = X - mean_i R_i  off Omega,     Y_i' / mu = R_i + X' - X                                               (H-R)
+
+so that R_i takes the place of Y_i and M_i needs none. Off Omega sum_i Y_i' = 0, so the last Y_i follows from the others and
+from their sum on Omega, which lies where X is not needed, as X = T there.
+
 **SiLRTC** (Algorithm 1) relaxes M_i = X to
 
     min  sum_i alpha_i ||M_i(i)||_* + beta/2 ||X - M_i||_F^2    s.t.  P_Omega(X) = P_Omega(T)                  (relaxed)
@@ -31,8 +38,8 @@ does, and as the authors do for the same norm in FaLRTC.
 | alpha_i | ``alpha`` | weights of the unfoldings, sum 1; one for each axis of the array |
 | beta (SiLRTC), rho (HaLRTC's paper) | ``beta``, ``mu`` | weight of the coupling; thresholds are alpha_i / beta |
 | X, extrapolated | ``w`` | |
-| M_i | ``m`` | the copy of X whose i-th unfolding is shrunk; SiLRTC has it in pieces only |
-| Y_i | ``u[i]`` = Y_i / mu | multiplier of M_i = X, divided by mu |
+| M_i | ``m`` | the copy of X whose i-th unfolding is shrunk; in pieces only |
+| Y_i | ``u[i]`` = Y_i / mu | multiplier of M_i = X, divided by mu, but for the last |
 """
 
 from __future__ import annotations
@@ -148,8 +155,8 @@ class SiLRTC(Method):
 class HaLRTCState(NamedTuple):
     """What a step hands to the next."""
 
-    x: np.ndarray
-    u: list[np.ndarray]  # Y_i / mu, for the unfoldings with alpha_i > 0
+    w: np.ndarray  # X off Omega; on Omega the sum of all Y_i / mu
+    u: list[np.ndarray]  # Y_i / mu, for the unfoldings with alpha_i > 0 but the last
     mu: float
 
 
@@ -177,53 +184,74 @@ class HaLRTC(Method):
         """Start from X = T, zero where missing, and Y_i = 0."""
         alpha = mode_weights("alpha", self.alpha, problem)
         mu = within(first_coupling(problem, alpha) if self.mu0 is None else self.mu0 * problem.scale, problem)
-        return HaLRTCState(problem.y.copy(), [np.zeros_like(problem.y) for a in alpha if a > 0], min(mu, most(self.mu_max, problem)))
+        u = [np.zeros_like(problem.y) for _ in range(np.count_nonzero(alpha) - 1)]
+        return HaLRTCState(np.zeros_like(problem.y), u, min(mu, most(self.mu_max, problem)))
 
     def step(self, problem: Problem, state: HaLRTCState, work: Workspace) -> tuple[HaLRTCState, Step]:
         """Run one iteration of the ADMM (Algorithm 4 of the paper)."""
-        x, u, mu = state
-        alpha, total = mode_weights("alpha", self.alpha, problem), work.array("spare", x.shape, x.dtype)
-        m = [work.array(f"M {i}", x.shape, x.dtype) for i in range(len(u))]
+        w, u, mu = state
+        alpha, total = mode_weights("alpha", self.alpha, problem), work.array("spare", w.shape, w.dtype)
         mu_next = min(self.rho * mu, most(self.mu_max, problem))
-        value, ranks = 0.0, []
-        modes = [i for i, a in enumerate(alpha) if a > 0]
-        for i, ui, held in zip(modes, u, m, strict=True):
+        y, on, value, ranks, gaps = problem.y, problem.observed, 0.0, [], []
+        *others, last = np.flatnonzero(alpha)
 
-            def argument(piece: Piece, ui: np.ndarray = ui) -> np.ndarray:
-                a, b = piece(x), piece(ui)
-                return np.add(a, b, out=scratch("argument", a.shape, a.dtype))
+        def x(piece: Piece) -> np.ndarray:
+            """Return a piece of X."""
+            found = scratch("X", piece(w).shape, w.dtype)
+            found[...] = piece(w)
+            np.copyto(found, piece(y), where=piece(on))
+            return found
 
-            def add(piece: Piece, m: np.ndarray, _: np.ndarray, ui: np.ndarray = ui, held: np.ndarray = held) -> float:
-                piece(held)[...] = m
-                m -= piece(ui)
-                accumulate(piece(total), m, first=piece.unfolding.mode == modes[0])
-                return 0.0
+        for i, ui in [(last, None), *zip(others, u, strict=True)]:  # the last one is made of the others: it comes first
 
-            shrunk = Unfolding(x.shape, i).shrink(alpha[i] / mu, x.dtype, argument, add)  # (H-M)
+            def argument(piece: Piece, ui: np.ndarray | None = ui) -> np.ndarray:
+                if ui is not None:
+                    a = x(piece)
+                    return np.add(a, piece(ui), out=a)
+                a = np.add(piece(w), piece(y), out=scratch("argument", piece(w).shape, w.dtype))  # y is 0 off Omega
+                for one in u:
+                    a -= piece(one)
+                return a
+
+            def take(piece: Piece, m: np.ndarray, t: np.ndarray, ui: np.ndarray | None = ui) -> float:
+                t -= m  # R_i
+                accumulate(piece(total), t, first=ui is None)
+                m -= x(piece) if ui is None else t + m - piece(ui)  # M_i - X
+                if ui is not None:
+                    piece(ui)[...] = t
+                return square(m)
+
+            shrunk = Unfolding(w.shape, int(i)).shrink(alpha[i] / mu, w.dtype, argument, take)  # (H-M)
             value += alpha[i] * shrunk.value
             ranks.append(shrunk.rank)
+            gaps.append(math.sqrt(shrunk.total))
+        c, d = mu / mu_next, len(ranks)
 
-        def mean(total: np.ndarray, x: np.ndarray, y: np.ndarray, on: np.ndarray) -> tuple[float]:
-            total /= len(ranks)  # (H-X)
-            keep_known(total, y, on)
-            x -= total
-            return (float(x @ x),)
+        def multipliers(total: np.ndarray, w: np.ndarray, on: np.ndarray, *u: np.ndarray) -> tuple[float, ...]:
+            known = np.multiply(total, on, out=scratch("known", w.shape, w.dtype))
+            change = np.subtract(known, total, out=total)
+            change /= d  # X' - X
+            w *= ~on
+            w += change
+            last, sizes = scratch("last", w.shape, w.dtype), []
+            last[...] = known
+            for ui in u:
+                ui += change  # (H-R)
+                last -= ui
+                sizes.append(float(ui @ ui))
+                ui *= c
+            known *= c
+            w += known
+            return float(change @ change), float(last @ last), *sizes
 
-        def multiplier(m: np.ndarray, ui: np.ndarray, x: np.ndarray) -> tuple[float, float]:
-            m -= x
-            ui -= m  # (H-Y)
-            size = float(ui @ ui)
-            ui *= mu / mu_next
-            return float(m @ m), size
-
-        moved = math.sqrt(sums(mean, total, x, problem.y, problem.observed)[0])
-        sizes = [sums(multiplier, mi, ui, total) for mi, ui in zip(m, u, strict=True)]
-        gap, dual = (math.sqrt(max(s)) for s in zip(*sizes, strict=True))
-        dual = moved / max(dual, float(np.finfo(x.dtype).tiny))
-        step = Step(value, gap / problem.size, dual, moved / problem.size, mu, sum(ranks), sum(map(bool, ranks)))
-        work.lend("spare", x)
-        return HaLRTCState(total, u, mu_next), step
+        moved, *sizes = map(math.sqrt, sums(multipliers, total, w, on, *u))
+        dual = moved / max(*sizes, float(np.finfo(w.dtype).tiny))
+        step = Step(value, max(gaps) / problem.size, dual, moved / problem.size, mu, sum(ranks), sum(map(bool, ranks)))
+        return HaLRTCState(w, u, mu_next), step
 
     def answer(self, problem: Problem, state: HaLRTCState, work: Workspace) -> np.ndarray:
         """Return X."""
-        return state.x
+        x = work.array("spare", state.w.shape, state.w.dtype)
+        np.copyto(x, state.w)
+        np.copyto(x, problem.y, where=problem.observed)
+        return x
