@@ -92,7 +92,7 @@ class Run:
 
     def _record(self, step: Step, held: float | None) -> Record:
         scale = self.problem.scale
-        step = step._replace(objective=step.objective * scale, mu=step.mu / scale)
+        step = step._replace(objective=float(step.objective) * scale, mu=float(step.mu) / scale)
         return Record(self.k, self.seconds, *step[:-1], held)  # all but whether it is settled
 
     def answer(self) -> Any:

@@ -142,7 +142,7 @@ def choose(problem: Problem, auto: Auto, rng: np.random.Generator, on_step: OnSt
     """Complete a problem by what is best for it; the journal gives the runs."""
     begun = time.perf_counter() - journal.seconds
     if auto.effort == "fast" or auto.noise is not None or problem.count < FEW:
-        return _fast(problem, rng, on_step, begun, journal, noise=auto.noise)
+        return _fast(problem, rng, on_step, begun, journal, noise=auto.noise, simply=problem.count == 1)
     found = tried(problem, auto.effort, rng, on_step, journal)
     trial, whole = found.trial, found.box is None
     final = Runner(problem, rng, None if trial.stopped else on_step, journal, trial.steps, seconds=trial.seconds)
@@ -173,16 +173,18 @@ def _fast(
     steps: int = 36,
     stopped: bool = False,
     noise: float | None = None,
+    simply: bool = False,
 ) -> Chosen:
-    """Return the mean over views with equal weights, nothing tried."""
+    """Return the mean over views with equal weights, or just the smooth fill; nothing is tried."""
     runner = Runner(problem, rng, on_step, journal)
-    candidate = Candidate("views", METHODS["views"].configured(steps=steps, noise=noise))
+    name = "smooth" if simply else "views"
+    candidate = Candidate(name, METHODS[name].configured(**({} if simply else {"steps": steps, "noise": noise})))
     try:
         found = runner.run(candidate)
     except Stopped:
-        found, stopped = runner.done["views"], True
+        found, stopped = runner.done[name], True
     seconds = time.perf_counter() - begun
-    choice = Choice((Trial("views", None, 1.0, seconds),), 0, "nothing was tried", seconds)
+    choice = Choice((Trial(name, None, 1.0, seconds),), 0, "nothing was tried", seconds)
     return Chosen(found.x, None, Status.INTERRUPTED if stopped else found.status, found.records, choice)
 
 
@@ -229,11 +231,11 @@ def _weighed(trial: Runner, rng: np.random.Generator, partly: bool) -> tuple[dic
     signs = signs_of(problem, _sum({name: v for name, v in w.items() if v > 0}, trial, cut), chosen)
     at_hidden = np.stack([np.broadcast_to(sign, problem.y.shape).reshape(-1)[at] for sign in signs], axis=1)
     spread = Spread.learned(at_hidden, mean - truth)
-    errors = np.sqrt(np.square(seen - truth[:, None]).mean(axis=0)) * problem.scale
+    errors = np.sqrt(np.square(seen - truth[:, None], dtype=float).mean(axis=0)) * problem.scale
     trials = [Trial(n, float(e), float(w[n]), trial.done[n].seconds) for n, e in zip(names, errors, strict=True)]
     trials.sort(key=lambda one: (-one.weight, one.error))
     where = "a part of the data" if partly else "the data"
-    error = float(np.sqrt(np.square(mean - truth).mean())) * problem.scale
+    error = float(np.sqrt(np.square(mean - truth, dtype=float).mean())) * problem.scale
     return w, cut, spread, Choice(tuple(trials), len(at), where, 0.0, error, cut)
 
 

@@ -133,8 +133,12 @@ class TQNOracle(FixedQ):
 
         def made(_: np.random.Generator) -> Matrix:
             truth = np.asarray(self.truth, dtype=float)
-            q = pca(truth, slice_axes=layout.slice_axes)
-            size = np.linalg.norm(q.T @ layout.stack(truth).reshape(layout.n3, -1), axis=1)
-            return Matrix(q[:, size > 1e-12 * size[0]])  # directions that the truth does not have are known not to be
+            if not np.isfinite(truth).all():
+                raise InputError("truth must be known everywhere: it has entries that are not finite")
+            unit = np.ldexp(truth, -int(np.frexp(np.abs(truth).max())[1]))  # squares of it can be told from 0
+            q = pca(unit, slice_axes=layout.slice_axes)
+            size = np.linalg.norm(q.T @ layout.stack(unit).reshape(layout.n3, -1), axis=1)
+            # Directions that the truth does not have are known not to be; of a truth of zeros one stays.
+            return Matrix(q[:, (size > 1e-12 * size[0]) | (np.arange(len(size)) == 0)])
 
         return Fixed(made)
