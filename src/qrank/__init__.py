@@ -13,7 +13,15 @@ from . import data, metrics, penalties, transforms
 from . import report as _report  # noqa: F401  draws completions from now on
 from .api import complete
 from .checkpoint import Checkpoint
-from .errors import CheckpointWarning, ConvergenceWarning, FileError, InputError, KindError, MissingExtra
+from .errors import (
+    CheckpointWarning,
+    ConvergenceWarning,
+    FileError,
+    InputError,
+    KindError,
+    MissingExtra,
+    UndeterminedWarning,
+)
 from .files import read, write
 from .methods import METHODS, Method
 from .result import Completion, Record, Status
@@ -48,6 +56,7 @@ __all__ = [
     "Record",
     "Status",
     "TensorImputer",
+    "UndeterminedWarning",
     "compare",
     "complete",
     "data",

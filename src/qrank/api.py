@@ -13,8 +13,8 @@ import numpy as np
 from . import kernels
 from .checkpoint import Checkpoint, Journal, Stopping
 from .choose import choose, plane
-from .errors import ConvergenceWarning, InputError, KindError
-from .methods import Auto, Method, method_named
+from .errors import ConvergenceWarning, InputError, KindError, UndeterminedWarning
+from .methods import METHODS, Auto, Method, method_named
 from .patches import Patches
 from .problem import Problem
 from .result import Choice, Completion, OnStep, Record, Status
@@ -122,14 +122,43 @@ def complete(
     low, high = checked_bounds(bounds, y)
     if low is not None or high is not None:
         x = np.clip(x, low, high)
+    blind = (
+        np.zeros(known.shape, dtype=bool) if found.status is Status.COMPLETE else _undetermined(chosen, problem, cut)
+    )
+    if blind.any():
+        x = _from_nearby(x, blind, Problem.of(y, known, slice_axes), chosen)
     x = chosen.fit.restore(kind.typed(x, y), y, known)
     transform = found.transform if cut is None else None  # it is that of the patches
     shown = None if error is None else kind.like(kind.typed(error, y), y)
     if found.status is not Status.INTERRUPTED:
         journal.end()
-    return Completion(
-        kind.like(x, y), found.status, found.records, chosen, transform, known, layout.slice_axes, shown, found.choice
+    about = (chosen, transform, known, layout.slice_axes, shown, found.choice, blind)
+    return Completion(kind.like(x, y), found.status, found.records, *about)
+
+
+def _undetermined(method: Method, problem: Problem, cut: Patches | None) -> np.ndarray:
+    """Return the missing entries of which the method says nothing, in the array's axes."""
+    blind = method.undetermined(problem) & ~problem.observed
+    if cut is not None:
+        return cut.join(problem.layout.outer(blind))
+    return np.ascontiguousarray(problem.layout.outer(blind))
+
+
+def _from_nearby(x: Any, blind: np.ndarray, problem: Problem, method: Method) -> Any:
+    """Return x with something to stand on where the model says nothing, and say so."""
+    how = "what was chosen takes them from the known entries nearby"
+    if not method.nearby:
+        filled = METHODS["interpolate"].configured()
+        fill = problem.unscaled(np.array(Run(problem, filled).finished()).reshape(problem.y.shape))
+        x, how = np.where(blind, fill, x), "they were interpolated along the smoothest axis"
+    share = np.count_nonzero(blind) / np.count_nonzero(~problem.observed)
+    warnings.warn(
+        f"{np.count_nonzero(blind)} of the missing entries ({share:.1%}) lie in slices, rows or columns of which nothing is"
+        f" known: low rank says nothing of them; {how} (result.undetermined)",
+        UndeterminedWarning,
+        stacklevel=3,
     )
+    return x
 
 
 def guessed_axes(y: Any, observed: Any = None) -> tuple[int, int]:

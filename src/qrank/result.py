@@ -124,6 +124,7 @@ class Completion:
     slice_axes: tuple[int, int] = (0, 1)
     error: Any = field(default=None, repr=False)  # the standard error estimated for each entry, 0 where known; or None
     choice: Choice | None = field(default=None, repr=False)  # what `auto` tried and took
+    undetermined: Any = field(default=None, repr=False)  # True where the model says nothing of a filled entry
 
     @property
     def seconds(self) -> float:

@@ -95,6 +95,12 @@ class Run:
         step = step._replace(objective=float(step.objective) * scale, mu=float(step.mu) / scale)
         return Record(self.k, self.seconds, *step[:-1], held)  # all but whether it is settled
 
+    def finished(self) -> Any:
+        """Run to the end, and return the answer."""
+        for _ in self:
+            pass
+        return self.answer()
+
     def answer(self) -> Any:
         """Return X after the last step, scaled, slices last; the next step overwrites it."""
         return self.method.answer(self._problem, self.state, self.work)

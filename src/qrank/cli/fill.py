@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json as json_text
-import os
 import shlex
 import sys
 import warnings
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,10 +14,9 @@ import numpy as np
 import typer
 from rich.console import Console
 
-from .. import files, metrics
+from .. import files
 from ..api import complete, guessed_axes
-from ..checkpoint import Checkpoint
-from ..errors import ConvergenceWarning, InputError, MissingExtra
+from ..errors import InputError
 from ..files import Loaded
 from ..files.loaded import restore
 from ..files.missing import missing_mask
@@ -34,6 +31,7 @@ from ..text import duration
 from . import options
 from .outcome import check_apart, told_truly
 from .progress import Stopper, live_line
+from .quality import quality, sentence
 from .words import FAILED, STOPPED, check_place, guarded, leave, parse_options, screen, sizes
 
 Opt = typer.Option
@@ -86,8 +84,7 @@ def fill(
     Ctrl-C once finishes the step and writes what there is; a second one aborts. With --checkpoint a run that was stopped or
     killed goes on by the same command, to the same answer; the file is removed when the output is written.
     """
-    given = parse_options(option) | ({} if effort is None else {"effort": effort})
-    configured = method_named(method).configured(preset, **given)
+    configured = _configured(method, preset, option, effort)
     chooses = isinstance(configured, Auto)
     check_place(report, "the report", (".html", ".htm"))
     if report is not None:
@@ -104,12 +101,11 @@ def fill(
         loaded, value=missing_value, mask_file=missing_mask_file, below=missing_below, above=missing_above
     )
     hidden = missing_mask(loaded, drop=drop, rng=rng) & ~gone if drop else np.zeros_like(gone)
-    if chooses and slice_axes is None and loaded.unnamed:
-        axes = guessed_axes(loaded.data, ~(gone | hidden))
-    layout = Layout.of(loaded.data.shape, axes)
+    guess = chooses and slice_axes is None and loaded.unnamed
+    layout = Layout.of(loaded.data.shape, guessed_axes(loaded.data, ~(gone | hidden)) if guess else axes)
     side = _patch_side(layout, patch, by_default=loaded.kind == "image" and slice_axes is None and not chooses)
-    settings = {"patch": side, "rng": rng, "holdout": (0.0 if chooses else 0.01) if holdout is None else holdout}
-    settings["checkpoint"] = kept
+    holdout = (0.0 if chooses else 0.01) if holdout is None else holdout
+    settings = {"patch": side, "rng": rng, "holdout": holdout, "checkpoint": kept}
     job = Job(loaded, layout, gone, hidden, gone | hidden, configured, work_type, settings)
     with told_truly(output):
         _fill(job, source, output, report, quiet or json, json)
@@ -153,7 +149,7 @@ class Job:
     def run(self, on_step: OnStep) -> Completion:
         """Fill what is missing; the answer has the type that is computed in."""
         work, axes = self.loaded.data.astype(self.dtype, copy=False), self.layout.slice_axes
-        with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):  # the status says it
+        with warnings.catch_warnings(action="ignore", category=UserWarning):  # the status says it
             return complete(work, ~self.missing, self.method, axes, on_step=on_step, **self.settings)
 
 
@@ -183,6 +179,13 @@ def _fill(job: Job, source: str, output: str, report: Path | None, quiet: bool, 
             kept.remove()  # not before the output is there
     if result.history and result.history[-1].holdout is not None:
         facts["holdout_rmse"] = result.history[-1].holdout
+    blind = int(np.count_nonzero(result.undetermined))
+    if blind:
+        facts["undetermined"] = blind
+        out.print(
+            f"{blind} entries lie in slices, rows or columns of which nothing is known: low rank says nothing of them, and"
+            " they were filled from the known entries nearby"
+        )
     if result.choice is not None:
         facts["choice"] = [trial._asdict() for trial in result.choice.trials]
         out.print(str(result.choice))
@@ -212,42 +215,10 @@ def native(x: np.ndarray, loaded: Loaded, fit: Fit, known: np.ndarray) -> np.nda
     return fit.restore(restore(x, loaded.data.dtype, loaded.name), loaded.data, known)
 
 
-def quality(
-    x: np.ndarray, truth: np.ndarray, hidden: np.ndarray, gone: np.ndarray, slice_axes: tuple[int, int]
-) -> dict[str, float]:
-    """Return PSNR over the hidden entries; where the whole truth is known also over all of it, and SSIM.
-
-    >>> quality(np.full((4, 4), 0.9), np.ones((4, 4)), np.ones((4, 4), bool), np.zeros((4, 4), bool), (0, 1))
-    {'psnr_hidden': 20.0, 'psnr': 20.0}
-    """
-    found = {"psnr_hidden": round(metrics.psnr(x, np.where(gone, 0, truth), hidden), 6)}
-    if gone.any():
-        return found
-    found["psnr"] = round(metrics.psnr(x, truth), 6)
-    with suppress(MissingExtra, InputError):  # not installed, or slices too small for it
-        found["ssim"] = metrics.ssim(x, truth, slice_axes)
-    return found
-
-
-def sentence(found: dict[str, Any]) -> str:
-    """Return the measures as a line.
-
-    >>> sentence({"psnr_hidden": 28.04, "psnr": 30.1, "ssim": 0.91})
-    'against what was dropped: PSNR 30.10 dB (28.04 dB over the dropped entries), SSIM 0.9100'
-    """
-    hidden = f"{found['psnr_hidden']:.2f} dB over the dropped entries"
-    measured = f"{found['psnr']:.2f} dB ({hidden})" if "psnr" in found else hidden
-    return f"against what was dropped: PSNR {measured}" + (f", SSIM {found['ssim']:.4f}" if "ssim" in found else "")
-
-
-def _checkpoint(path: Path | None, *others: str | Path | None) -> Checkpoint | None:
-    """Return where the run is kept; a file that has another purpose is refused."""
-    check_place(path, "the checkpoint")
-    if path is None:
-        return None
-    if os.path.realpath(path) in (os.path.realpath(other) for other in others if other is not None):
-        raise InputError(f"the checkpoint {path} needs a file of its own: name another")
-    return Checkpoint(path, keep=True)
+def _configured(method: str, preset: str | None, option: list[str] | None, effort: str | None) -> Method:
+    """Return the method with what the command line says of it."""
+    given = parse_options(option) | ({} if effort is None else {"effort": effort})
+    return method_named(method).configured(preset, **given)
 
 
 def _work_type(asked: str | None, dtype: np.dtype) -> np.dtype:

@@ -21,6 +21,12 @@ class FixedQ(Recipe):
 
     made: ClassVar[Any]  # who makes it, from the length of the third mode
 
+    def undetermined(self, problem: Problem) -> Any:
+        """Return rows and columns of which nothing is known in any slice: the transform tells a slice from the others."""
+        known = problem.mask
+        empty = ~known.any(axis=(0, 2), keepdims=True) | ~known.any(axis=(0, 1), keepdims=True)
+        return np.broadcast_to(empty, known.shape).reshape(problem.observed.shape)
+
     def learner(self, problem: Problem) -> Learner:
         """Return who chooses Q, once."""
         return Fixed(self.transform(problem.layout.n3))
@@ -85,6 +91,12 @@ class Slicewise(FixedQ):
     name: ClassVar[str] = "slicewise"
     about: ClassVar[str] = "each frontal slice on its own, as a low-rank matrix: Q = I"
     made: ClassVar[Any] = Identity
+
+    def undetermined(self, problem: Problem) -> Any:
+        """Return the rows and columns of each slice of which nothing is known."""
+        known = problem.mask
+        empty = ~known.any(axis=2, keepdims=True) | ~known.any(axis=1, keepdims=True)
+        return empty.reshape(problem.observed.shape)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -76,6 +76,7 @@ def views_of(shape: tuple[int, ...], smooth: Sequence[bool] | np.ndarray) -> lis
 class Views(Recipe):
     """The mean over views; the slice axes that are given are the plane that is cut into blocks."""
 
+    nearby: ClassVar[bool] = True
     name: ClassVar[str] = "views"
     about: ClassVar[str] = "the mean of the learned Q-norm's proxes over several arrangements of the array, annealed"
     single: ClassVar[float] = 3e-4
