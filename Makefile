@@ -2,13 +2,16 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test test-long lint bench clean
 
 demo: .venv/ready
 	$(BIN)/qrank demo --report demo-report.html
 
 test: .venv/ready
 	$(BIN)/python -m pytest
+
+test-long: .venv/ready
+	QRANK_LONG=1 $(BIN)/python -m pytest
 
 lint: .venv/ready
 	$(BIN)/ruff check .
