@@ -10,6 +10,8 @@ from hypothesis import settings
 settings.register_profile("qrank", deadline=None, max_examples=25, derandomize=True)
 settings.load_profile("qrank")
 
+LONG = bool(os.environ.get("QRANK_LONG"))  # `make test-long`: tests take what time they need
+
 
 def data_folder() -> Path | None:
     """The folder of the real data sets, where there is one."""

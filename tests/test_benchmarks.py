@@ -139,7 +139,7 @@ def test_a_cell_is_saved_and_not_run_twice(tmp_path, capsys) -> None:
     plan = schedule.Plan(tmp_path, None, quick=True)
     spec = {"kind": "completion", "method": "vmtqn", "shape": (6, 10, 8), "p": 0.6}
     first = schedule.run_cell(plan, "x/default", **spec)
-    assert first["status"] == "CONVERGED", first
+    assert first["status"] == "SETTLED", first
     assert first["steps"] == len(first["stamps"])
     assert "x/default" in capsys.readouterr().out
     assert schedule.run_cell(plan, "x/default", **spec) == first

@@ -17,7 +17,7 @@ ORDER = [  # from the top of the house to its foundation; rooms in one line do n
     {"study"},
     {"api", "report"},
     {"choose", "files"},
-    {"methods"},
+    {"methods", "checkpoint"},
     {"run"},
     {"fit", "priors"},
     {"problem", "result", "data", "metrics"},

@@ -102,7 +102,7 @@ def test_whoever_leaves_the_loop_has_an_interrupted_run(rng):
     assert run.k == 4
     for _ in run:  # and may come back
         pass
-    assert run.status is Status.CONVERGED
+    assert run.status is Status.SETTLED
 
 
 def test_the_last_step_that_meets_the_rule_is_converged_even_if_it_is_the_limit(rng):
@@ -110,7 +110,7 @@ def test_the_last_step_that_meets_the_rule_is_converged_even_if_it_is_the_limit(
     steps = len(qrank.complete(x, observed).history)
     run = Run(Problem.of(x, observed), METHODS["vmtqn"].configured(max_steps=steps))
     assert len(list(run)) == steps
-    assert run.status is Status.CONVERGED
+    assert run.status is Status.SETTLED
 
 
 def test_what_is_not_finite_ends_the_run(rng):

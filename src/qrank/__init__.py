@@ -12,7 +12,16 @@ Low-rank tensor completion with a transform learned from the data (tensor Q-rank
 from . import data, metrics, penalties, transforms
 from . import report as _report  # noqa: F401  draws completions from now on
 from .api import complete
-from .errors import ConvergenceWarning, FileError, InputError, KindError, MissingExtra
+from .checkpoint import Checkpoint
+from .errors import (
+    CheckpointWarning,
+    ConvergenceWarning,
+    FileError,
+    InputError,
+    KindError,
+    MissingExtra,
+    UndeterminedWarning,
+)
 from .files import read, write
 from .methods import METHODS, Method
 from .result import Completion, Record, Status
@@ -35,6 +44,8 @@ from .version import __version__ as __version__
 
 __all__ = [
     "METHODS",
+    "Checkpoint",
+    "CheckpointWarning",
     "Completion",
     "ConvergenceWarning",
     "FileError",
@@ -45,6 +56,7 @@ __all__ = [
     "Record",
     "Status",
     "TensorImputer",
+    "UndeterminedWarning",
     "compare",
     "complete",
     "data",

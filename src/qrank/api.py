@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import warnings
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from . import kernels
+from .checkpoint import Checkpoint, Journal, Stopping
 from .choose import choose, plane
-from .errors import ConvergenceWarning, InputError, KindError
-from .methods import Auto, Method, method_named
+from .errors import ConvergenceWarning, InputError, KindError, UndeterminedWarning
+from .methods import METHODS, Auto, Method, method_named
 from .patches import Patches
 from .problem import Problem
 from .result import Choice, Completion, OnStep, Record, Status
@@ -30,6 +33,8 @@ def complete(
     holdout: float = 0.0,
     patch: int = 0,
     bounds: tuple[float | None, float | None] | None = None,
+    checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
+    every: float | None = None,
     **options: Any,
 ) -> Completion:
     """Fill the missing entries of a multi-way array.
@@ -64,6 +69,14 @@ def complete(
     bounds
         The least and the largest value that a filled entry may have, either may be None. By default 8- and 16-bit
         pixels keep their range.
+    checkpoint
+        A file in which the run is kept while it lasts: the same call goes on where a run that was killed had got to, and its
+        answer is that of one that was not, to the last bit with as many threads. Ctrl-C and SIGTERM then end the run after
+        its step, and what there is is returned. The file is removed when the run is done. It is refused for other data,
+        another method, other options or another version.
+    every
+        Seconds between two writes of the checkpoint at least (60, and never more than a twentieth of the time); 0: every
+        step.
     **options
         Those of the method: ``effort``, ``tol``, ``max_steps``, ``rho``, ``mu0``, ``penalty``, ``update_every``, ``r``, …
 
@@ -83,7 +96,7 @@ def complete(
     >>> bool(np.abs(result.x - x).max() < 1e-2), result.choice.trials[0].name
     (True, 'views')
     """
-    chosen = _method(method, preset, options)
+    chosen, journal = _method(method, preset, options), Journal(_checkpoint(checkpoint, every))
     kind = kernels.of(y)
     known = kind.known(y, observed)
     if slice_axes is None:
@@ -91,13 +104,16 @@ def complete(
     problem = Problem.of(y, known, slice_axes)
     layout = problem.layout
     cut = Patches(layout, patch) if patch != 0 else None
-    rng = np.random.default_rng(rng)
+    fixed, rng = rng is not None, np.random.default_rng(rng)
     if cut is not None:
         problem = Problem.of(cut.split(kind.values(y), 0), cut.split(known, False), cut.slice_axes)
     if chosen.fit.exact and known.all():
         found = Answer(problem.y.copy(), Status.COMPLETE)
     else:
-        found = answered(problem.hold_out(holdout, rng) if holdout else problem, chosen, rng, on_step)
+        journal.begin(problem, chosen, rng, fixed, patch, holdout)
+        seen = problem.hold_out(holdout, rng) if holdout else problem
+        with nullcontext() if journal.checkpoint is None else Stopping() as stopping:
+            found = answered(seen, chosen, rng, on_step if stopping is None else stopping.watching(on_step), journal)
         if found.status in (Status.STEP_LIMIT, Status.DIVERGED):
             warnings.warn(str(found.status), ConvergenceWarning, stacklevel=2)
     x, error = problem.unscaled(found.x), None if found.error is None else problem.unscaled(found.error)
@@ -106,12 +122,43 @@ def complete(
     low, high = checked_bounds(bounds, y)
     if low is not None or high is not None:
         x = np.clip(x, low, high)
+    blind = (
+        np.zeros(known.shape, dtype=bool) if found.status is Status.COMPLETE else _undetermined(chosen, problem, cut)
+    )
+    if blind.any():
+        x = _from_nearby(x, blind, Problem.of(y, known, slice_axes), chosen)
     x = chosen.fit.restore(kind.typed(x, y), y, known)
     transform = found.transform if cut is None else None  # it is that of the patches
     shown = None if error is None else kind.like(kind.typed(error, y), y)
-    return Completion(
-        kind.like(x, y), found.status, found.records, chosen, transform, known, layout.slice_axes, shown, found.choice
+    if found.status is not Status.INTERRUPTED:
+        journal.end()
+    about = (chosen, transform, known, layout.slice_axes, shown, found.choice, blind)
+    return Completion(kind.like(x, y), found.status, found.records, *about)
+
+
+def _undetermined(method: Method, problem: Problem, cut: Patches | None) -> np.ndarray:
+    """Return the missing entries of which the method says nothing, in the array's axes."""
+    blind = method.undetermined(problem) & ~problem.observed
+    if cut is not None:
+        return cut.join(problem.layout.outer(blind))
+    return np.ascontiguousarray(problem.layout.outer(blind))
+
+
+def _from_nearby(x: Any, blind: np.ndarray, problem: Problem, method: Method) -> Any:
+    """Return x with something to stand on where the model says nothing, and say so."""
+    how = "what was chosen takes them from the known entries nearby"
+    if not method.nearby:
+        filled = METHODS["interpolate"].configured()
+        fill = problem.unscaled(np.array(Run(problem, filled).finished()).reshape(problem.y.shape))
+        x, how = np.where(blind, fill, x), "they were interpolated along the smoothest axis"
+    share = np.count_nonzero(blind) / np.count_nonzero(~problem.observed)
+    warnings.warn(
+        f"{np.count_nonzero(blind)} of the missing entries ({share:.1%}) lie in slices, rows or columns of which nothing is"
+        f" known: low rank says nothing of them; {how} (result.undetermined)",
+        UndeterminedWarning,
+        stacklevel=3,
     )
+    return x
 
 
 def guessed_axes(y: Any, observed: Any = None) -> tuple[int, int]:
@@ -157,12 +204,16 @@ class Answer(NamedTuple):
     choice: Choice | None = None
 
 
-def answered(problem: Problem, method: Method, rng: np.random.Generator, on_step: OnStep | None) -> Answer:
+def answered(
+    problem: Problem, method: Method, rng: np.random.Generator, on_step: OnStep | None, journal: Journal
+) -> Answer:
     """Run a method, or what `auto` chooses."""
     if isinstance(method, Auto):
-        found = choose(problem, method, rng, on_step)
+        found = choose(problem, method, rng, on_step, journal)
+        journal.flush()
         return Answer(found.x, found.status, found.records, None, found.error, found.choice)
-    run, records = _followed(problem, method, rng, on_step)
+    run, records = _followed(problem, method, rng, on_step, journal)
+    journal.flush()
     error = run.deviation()
     if error is not None:
         error = np.where(problem.observed, 0, error)
@@ -170,20 +221,38 @@ def answered(problem: Problem, method: Method, rng: np.random.Generator, on_step
     return Answer(x, run.status, records, transform, error)
 
 
-def _followed(problem: Problem, method: Method, rng: Any, on_step: OnStep | None) -> tuple[Run, list[Record]]:
+def _followed(
+    problem: Problem, method: Method, rng: Any, on_step: OnStep | None, journal: Journal
+) -> tuple[Run, list[Record]]:
     """Return a run to its end, with its records, after the method whose answer it starts from."""
     records: list[Record] = []
     if method.after is not None and problem.start is None:
-        first, records = _followed(problem, method_named(method.after).configured(), rng, on_step)
+        first, records = _followed(problem, method_named(method.after).configured(), rng, on_step, journal)
         if first.status in (Status.DIVERGED, Status.INTERRUPTED):
             return first, records
         problem = replace(problem, start=first.answer().reshape(problem.y.shape))
-    run, seconds, steps = Run(problem, method, rng), sum(r.seconds for r in records[-1:]), len(records)
-    for _, record in run:
-        records.append(replace(record, step=steps + record.step, seconds=seconds + record.seconds))
+    seconds, steps = sum(r.seconds for r in records[-1:]), len(records)
+
+    def told(record: Record) -> Record:
+        return replace(record, step=steps + record.step, seconds=seconds + record.seconds)
+
+    run, earlier = journal.open(problem, method, rng)
+    records.extend(map(told, earlier))
+    for record in journal.steps(run):
+        records.append(told(record))
         if on_step is not None and on_step(records[-1]):
+            journal.stop(run)
             break
+    journal.finish(run)
     return run, records
+
+
+def _checkpoint(given: str | os.PathLike[str] | Checkpoint | None, every: float | None) -> Checkpoint | None:
+    if isinstance(given, Checkpoint) or given is None:
+        if every is not None:
+            raise InputError("every says how often a checkpoint is written: name its file, checkpoint='run.ckpt'")
+        return given
+    return Checkpoint(given) if every is None else Checkpoint(given, every)
 
 
 def _method(method: str | Method, preset: str | None, options: dict[str, Any]) -> Method:

@@ -1,13 +1,14 @@
-"""Write beside, then rename: the output is the old one or the whole new one, never half of it."""
+"""Write beside, sync, then rename: the output is the old one or the whole new one, never half of it."""
 
 from __future__ import annotations
 
 import errno
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from .errors import FileError
@@ -32,12 +33,15 @@ def replacing(path: Path) -> Iterator[Path]:
     target = Path(os.path.realpath(path))
     with _beside(target) as temporary:
         yield temporary
-        if temporary.is_dir():
-            _swap_folder(temporary, target)
-            return
-        if target.exists():
-            shutil.copymode(target, temporary)
-        os.replace(temporary, target)
+        _sync_all(temporary)
+        with unbroken():
+            if temporary.is_dir():
+                _swap_folder(temporary, target)
+            else:
+                if target.exists():
+                    shutil.copymode(target, temporary)
+                os.replace(temporary, target)
+            _sync(target.parent)
 
 
 @contextmanager
@@ -79,15 +83,49 @@ def filling(folder: Path) -> Iterator[Path]:
     with _beside(target) as temporary:
         temporary.mkdir()
         yield temporary
-        if not target.exists():
-            os.rename(temporary, target)
-            return
-        for file in sorted(temporary.rglob("*")):
-            end = target / file.relative_to(temporary)
-            if file.is_dir():
-                end.mkdir(exist_ok=True)
+        _sync_all(temporary)
+        with unbroken():
+            if target.exists():
+                _move_into(temporary, target)
             else:
-                os.replace(file, end)
+                os.rename(temporary, target)
+            _sync(target.parent)
+
+
+@contextmanager
+def unbroken() -> Iterator[None]:
+    """Put Ctrl-C and SIGTERM off until the block is done: renames that belong together are all made, or none is.
+
+    >>> with unbroken():
+    ...     pass
+    """
+    waiting: list[int] = []
+    with ExitStack() as stack:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            with suppress(ValueError):  # not in the main thread: signals are not ours to take
+                before = signal.signal(number, lambda number, _: waiting.append(number))
+                stack.callback(signal.signal, number, before)
+        yield
+    for number in waiting:
+        signal.raise_signal(number)
+
+
+def stamp(path: Path) -> frozenset[tuple[str, int, int]]:
+    """Return what is at a path, such that it differs after anything there was replaced.
+
+    >>> import tempfile
+    >>> target = Path(tempfile.mkdtemp()) / "a.txt"
+    >>> before = stamp(target)
+    >>> write_text(target, "new")
+    >>> stamp(target) == before
+    False
+    """
+    target, found = Path(os.path.realpath(path)), []
+    for place in (target, *(target.rglob("*") if target.is_dir() else ())):
+        with suppress(OSError):
+            facts = place.stat()
+            found.append((str(place), facts.st_ino, facts.st_mtime_ns))
+    return frozenset(found)
 
 
 def reserve(path: Path, size: int) -> None:
@@ -106,18 +144,97 @@ def reserve(path: Path, size: int) -> None:
 
 @contextmanager
 def _beside(target: Path) -> Iterator[Path]:
-    # In a hidden folder beside the target: on the same disk, so that a rename is all it takes.
-    with tempfile.TemporaryDirectory(prefix=".qrank-", dir=target.parent, ignore_cleanup_errors=True) as place:
-        yield Path(place) / target.name
+    """Give a path in a hidden folder beside the target: on the same disk, so that a rename is all it takes."""
+    place = Path(tempfile.mkdtemp(prefix=".qrank-", dir=target.parent))
+    try:
+        yield place / target.name
+    except StrandedError:
+        raise  # the old output is in there
+    except BaseException:
+        _clear(place)
+        raise
+    _clear(place)
+
+
+def _clear(place: Path) -> None:
+    with unbroken():
+        shutil.rmtree(place, ignore_errors=True)
+
+
+class StrandedError(FileError):
+    """The new output could not be put in its place, nor the old one back; the message says where it is."""
+
+
+def _old(path: Path) -> Path:
+    return path.with_name(path.name + ".old")
 
 
 def _swap_folder(new: Path, target: Path) -> None:
-    old = new.with_name(target.name + ".old")
+    old = _old(new)
     if target.exists():
         os.rename(target, old)
     try:
         os.rename(new, target)
-    except BaseException:
+    except BaseException as error:
         if old.exists():
-            os.rename(old, target)
+            _bring_back(old, target, error)
         raise
+
+
+def _move_into(new: Path, target: Path) -> None:
+    """Move the files of one folder into another; where one cannot be moved, all is as it was before."""
+    kept = _old(new)
+    kept.mkdir()
+    moved: list[tuple[Path, Path | None]] = []
+    try:
+        for file in sorted(new.rglob("*")):
+            end = target / file.relative_to(new)
+            if file.is_dir():
+                end.mkdir(exist_ok=True)
+                continue
+            before = kept / str(len(moved)) if end.exists() else None
+            if before is not None:
+                _link(end, before)
+            moved.append((end, before))
+            os.replace(file, end)
+    except BaseException as error:
+        for end, before in reversed(moved):
+            if before is None:
+                end.unlink(missing_ok=True)
+            else:
+                _bring_back(before, end, error)
+        raise
+    _sync(target)
+
+
+def _link(file: Path, second: Path) -> None:
+    try:
+        os.link(file, second)
+    except OSError:  # some file systems know no second names
+        shutil.copy2(file, second)
+
+
+def _bring_back(old: Path, target: Path, error: BaseException) -> None:
+    try:
+        os.replace(old, target)
+    except OSError:
+        raise StrandedError(f"{target} could not be replaced ({error}), nor put back: it is now at {old}") from error
+
+
+def _sync_all(path: Path) -> None:
+    """Wait until what was written is on the disk: a rename may get there before the content does."""
+    for place in (*(path.rglob("*") if path.is_dir() else ()), path):
+        _sync(place)
+
+
+def _sync(path: Path) -> None:
+    if os.name != "posix" and path.is_dir():
+        return  # folders cannot be opened there
+    number = os.open(path, os.O_RDONLY if os.name == "posix" else os.O_RDWR)
+    try:
+        os.fsync(number)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # not on every file system
+            raise
+    finally:
+        os.close(number)

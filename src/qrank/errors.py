@@ -28,6 +28,14 @@ class ConvergenceWarning(UserWarning):
     """The run ended before its stopping rule was met."""
 
 
+class UndeterminedWarning(UserWarning):
+    """Entries were filled of which the model says nothing; the message says how many, and from what."""
+
+
+class CheckpointWarning(UserWarning):
+    """A checkpoint could not be written; the run goes on, and the last one that could is still there."""
+
+
 def nearest(word: str, choices: Iterable[str]) -> str:
     """Return ``": did you mean 'vmtqn'?"``, or the list of all choices if none is near.
 

@@ -28,6 +28,8 @@ from . import kernels
 from .kernels.memory import Workspace
 from .problem import Problem
 
+DROWNED = 1e6  # noise so many times the data's norm leaves nothing of it; more would overflow
+
 
 class Agreed(NamedTuple):
     """The next T, the fit's state, and how far the step is from feasible and from still."""
@@ -111,7 +113,7 @@ class Noisy(Fit):
     def tau(self, problem: Problem) -> float:
         """Return the size of the noise in a slice, in the problem's unit."""
         n1, n2 = problem.layout.slice_shape
-        return self.sigma / problem.scale * (math.sqrt(n1) + math.sqrt(n2))
+        return min(self.sigma / problem.scale * (math.sqrt(n1) + math.sqrt(n2)), DROWNED * problem.size)
 
     def finest(self, problem: Problem) -> float:
         """Return about tau: the weight of the fit is final, and the ADMM converges fastest near it."""

@@ -140,4 +140,5 @@ class Problem:
 
     def unscaled(self, x: Any) -> Any:
         """Return x (which is overwritten) in the data's unit and axes."""
-        return kernels.of(self.y).unscaled(x, self.layout, self.exponent)
+        kind = kernels.of(self.y)
+        return kind.unscaled(kind.cast(x, self.y), self.layout, self.exponent)  # single precision may not hold the unit

@@ -14,7 +14,12 @@ PAGES: dict[str, Callable[..., Any]] = {}  # who draws a completion; the room `r
 
 
 class Status(Enum):
-    """How a run ended; the value is a sentence for the user."""
+    """How a run ended; the value is a sentence for the user.
+
+    CONVERGED is said where all residuals are within the tolerance, the dual one within ten times it: a slower run would end
+    at the same answer. SETTLED is said where the answer stands still because the schedule has ended (mu has grown so far that
+    nothing moves): the usual end of methods whose answer is that of a path, and of those with a fixed number of steps.
+    """
 
     CONVERGED = "The run converged: its stopping rule is met."
     SETTLED = "The run settled: its schedule has ended."
@@ -119,6 +124,7 @@ class Completion:
     slice_axes: tuple[int, int] = (0, 1)
     error: Any = field(default=None, repr=False)  # the standard error estimated for each entry, 0 where known; or None
     choice: Choice | None = field(default=None, repr=False)  # what `auto` tried and took
+    undetermined: Any = field(default=None, repr=False)  # True where the model says nothing of a filled entry
 
     @property
     def seconds(self) -> float:

@@ -82,16 +82,24 @@ class Run:
         """Return how the run would end after this step."""
         if not (math.isfinite(step.objective) and math.isfinite(step.primal) and math.isfinite(step.change)):
             return Status.DIVERGED
-        if max(step.primal, step.change) <= self.method.tolerance(kernels.of(self.problem.y).eps(self.problem.y)):
-            return Status.CONVERGED
+        tol = self.method.tolerance(kernels.of(self.problem.y).eps(self.problem.y))
+        if max(step.primal, step.change) <= tol:
+            # Where mu has grown so far that X cannot move any more, the dual residual says so.
+            return Status.CONVERGED if step.dual <= self.method.dual_tolerance(tol) else Status.SETTLED
         if step.settled:
             return Status.SETTLED
         return Status.STEP_LIMIT if self.k >= self.method.max_steps else Status.INTERRUPTED
 
     def _record(self, step: Step, held: float | None) -> Record:
         scale = self.problem.scale
-        step = step._replace(objective=step.objective * scale, mu=step.mu / scale)
+        step = step._replace(objective=float(step.objective) * scale, mu=float(step.mu) / scale)
         return Record(self.k, self.seconds, *step[:-1], held)  # all but whether it is settled
+
+    def finished(self) -> Any:
+        """Run to the end, and return the answer."""
+        for _ in self:
+            pass
+        return self.answer()
 
     def answer(self) -> Any:
         """Return X after the last step, scaled, slices last; the next step overwrites it."""

@@ -10,6 +10,7 @@ algorithms need, each in the order in which BLAS and LAPACK want it.
 from __future__ import annotations
 
 import math
+import operator
 from dataclasses import dataclass
 
 import numpy as np
@@ -65,7 +66,7 @@ class Layout:
         if len(shape) < 2:
             raise InputError(f"an array of at least 2 axes is needed, this one has shape {tuple(shape)}")
         try:
-            first, second = (int(axis) for axis in slice_axes)
+            first, second = (operator.index(axis) for axis in slice_axes)
         except (TypeError, ValueError):
             raise InputError(f"slice_axes must be two axis numbers, not {slice_axes!r}") from None
         d = len(shape)

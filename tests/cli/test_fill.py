@@ -14,6 +14,7 @@ import pytest
 
 import qrank
 from cli.calling import call, one_line
+from qrank.checkpoint import tree
 
 
 @pytest.fixture
@@ -234,6 +235,58 @@ def test_ctrl_c_twice_writes_nothing(tmp_path):
     assert process.returncode == 130, err
     assert "aborted; nothing was written" in err
     assert "Traceback" not in err
+    assert os.listdir(tmp_path) == ["in.npy"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends POSIX signals")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_run_that_was_ended_goes_on_from_its_checkpoint(tmp_path, number):
+    rng = np.random.default_rng(0)
+    y = np.where(rng.random((40, 40, 30)) < 0.5, rng.standard_normal((40, 40, 30)), np.nan)
+    np.save(tmp_path / "in.npy", y)
+    words = [tmp_path / "in.npy", "-o", tmp_path / "out.npy", "--method", "vmtqn", "--option", "rho=1.01"]
+    words += ["--checkpoint", tmp_path / "run.ckpt", "--option", "max_steps=400"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "qrank", "fill", *map(str, words)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, bufsize=1,
+    )  # fmt: skip
+    wait_for_start(process)
+    process.send_signal(number)
+    _, err = process.communicate(timeout=200)
+    assert process.returncode == (-signal.SIGKILL if number == signal.SIGKILL else 3), err
+    assert (tmp_path / "run.ckpt").exists()
+    if number != signal.SIGKILL:
+        assert "the same command goes on from there" in err
+        runs = tree.load(tmp_path / "run.ckpt")["runs"]
+        assert 0 < runs[0]["k"] < 400
+    call("fill", *words)
+    assert sorted(os.listdir(tmp_path)) == ["in.npy", "out.npy"]
+    call("fill", *words[:2], tmp_path / "whole.npy", *words[3:-4], "--option", "max_steps=400")
+    np.testing.assert_array_equal(np.load(tmp_path / "out.npy"), np.load(tmp_path / "whole.npy"))
+
+
+def test_a_checkpoint_outlives_an_output_that_cannot_be_written(tmp_path, low_rank, monkeypatch):
+    np.save(tmp_path / "in.npy", low_rank)
+    words = [tmp_path / "in.npy", "-o", tmp_path / "out.npy", "--missing-above", 150]
+    words += ["--checkpoint", tmp_path / "run.ckpt"]
+
+    def full(*_, **__):
+        raise qrank.FileError("the disk is full")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("qrank.files.write", full)
+        assert "the disk is full" in one_line(call("fill", *words, code=2))
+    assert tree.load(tmp_path / "run.ckpt")["runs"][0]["over"]
+    call("fill", *words)
+    assert sorted(os.listdir(tmp_path)) == ["in.npy", "out.npy"]
+
+
+@pytest.mark.parametrize("other", ["in.npy", "out.npy", "page.html"])
+def test_a_checkpoint_has_a_file_of_its_own(tmp_path, low_rank, other):
+    np.save(tmp_path / "in.npy", low_rank)
+    words = [tmp_path / "in.npy", "-o", tmp_path / "out.npy", "--drop", 0.5, "--report", tmp_path / "page.html"]
+    result = call("fill", *words, "--checkpoint", tmp_path / other, code=2)
+    assert "needs a file of its own" in one_line(result)
     assert os.listdir(tmp_path) == ["in.npy"]
 
 

@@ -154,7 +154,7 @@ def test_a_followed_run_is_the_plain_one():
     assert followed["steps"] == plain["steps"] == len(followed["curve"]) == len(followed["stamps"])
     assert followed["psnr"] == pytest.approx(plain["psnr"], abs=1e-6)
     assert followed["curve"][-1] == pytest.approx(followed["psnr"], abs=1e-6)
-    assert followed["status"] == plain["status"] == "CONVERGED"
+    assert followed["status"] == plain["status"] == "SETTLED"
 
 
 def test_a_cell_tells_all_that_made_it():

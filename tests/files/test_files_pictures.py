@@ -373,6 +373,9 @@ def test_masks_of_every_kind(tmp_path):
     )
     large = read(tmp_path / "in", resize="12x16")
     assert missing_mask(large, mask_file=tmp_path / "still.png")[0, ..., 0].sum() == 4
+    for size in ("3x16", "12x4"):  # one side shorter and one longer: the only hole stays
+        other = read(tmp_path / "in", resize=size)
+        assert missing_mask(other, mask_file=tmp_path / "still.png")[0, ..., 0].sum() == 2
 
 
 def test_film_mask_over_a_plain_array(tmp_path):

@@ -54,7 +54,7 @@ def test_recovers_what_is_of_low_rank(name, rng):
     x = np.repeat(low_rank(rng, (24, 22, 4), rank=1, directions=2), 4, axis=2)  # smooth along mode 3, too
     observed = rng.random(x.shape) < (0.9 if name in ("slicewise", "ttnn", "tqn", "tqn-random") else 0.6)
     result = qrank.complete(np.where(observed, x, np.nan), method=name, rng=0, **options(name, x, rng))
-    assert result.status is qrank.Status.CONVERGED
+    assert result.status is qrank.Status.SETTLED
     assert qrank.metrics.relative_error(result.x, x) < 0.01
     np.testing.assert_array_equal(result.x[observed], x[observed])
 
@@ -92,7 +92,7 @@ def test_the_oracle_recovers_exactly_where_the_span_of_q_decides(rng):
     observed = rng.random(x.shape) < 0.5
     assert (observed.sum(axis=2) > 20).all()
     found = qrank.complete(x, observed, "tqn-oracle", truth=x)
-    assert found.status.name == "CONVERGED"
+    assert found.status.name == "SETTLED"
     assert qrank.metrics.psnr(found.x, x) > 200
 
 
@@ -248,5 +248,5 @@ def test_wide_unfoldings_converge_in_both_precisions(dtype, rng):
     x += 1e-3 * rng.standard_normal(x.shape)
     observed = rng.random(x.shape) < 0.6
     result = qrank.complete(x.astype(dtype), observed, slice_axes=(1, 2))
-    assert result.status.name == "CONVERGED"
+    assert result.status.name == "SETTLED"
     assert len(result.history) < 150

@@ -138,7 +138,7 @@ def test_what_is_exactly_of_low_rank_is_found_exactly(rng):
     observed = rng.random(x.shape) < 0.4
     result = qrank.complete(x, observed, "views")
     assert qrank.metrics.relative_error(result.x, x) < 1e-4
-    assert result.status is qrank.Status.CONVERGED
+    assert max(result.history[-1].primal, result.history[-1].change) <= result.method.tol
     rough = qrank.complete(rng.standard_normal((30, 32, 34)), observed, "views")
     assert rough.status is qrank.Status.SETTLED
     assert len(rough.history) == 50

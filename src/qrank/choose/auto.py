@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..methods import METHODS, Auto, Method
+from ..checkpoint import Journal
+from ..methods import METHODS, Auto
 from ..methods.views import Views
 from ..problem import Problem
 from ..result import Choice, OnStep, Record, Status, Trial
-from ..run import Run
 from . import candidates
 from .candidates import Candidate
 from .hide import hidden
+from .runner import Runner, Stopped
 from .signs import signs_of
 from .weigh import PAYS, Spread, clearly_better, weights
 
@@ -24,23 +25,6 @@ FEW = 16  # known entries of which none can be spared
 BRIEF = 10  # steps of a run that was asked to end
 NEAR = 1.35  # a simple fill whose error is below so many times the views' is worth starting from
 HOPELESS = 1.03  # patches whose first round errs so much more than what they started from are stopped
-
-
-class Stopped(Exception):
-    """The caller has seen enough."""
-
-
-@dataclass(eq=False)
-class Outcome:
-    """What a run of a candidate left."""
-
-    candidate: Candidate
-    method: Method  # as a run of all that is known would take it
-    x: np.ndarray  # of the problem's shape, scaled
-    deviation: np.ndarray | None
-    status: Status
-    seconds: float
-    records: list[Record]
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,49 +36,6 @@ class Chosen:
     status: Status
     records: list[Record]
     choice: Choice
-
-
-@dataclass(eq=False)
-class Runner:
-    """Runs candidates on one problem, tells of every step, and keeps what came out."""
-
-    problem: Problem
-    rng: np.random.Generator
-    on_step: OnStep | None
-    begun: float
-    steps: int = 0
-    stopped: bool = False
-    done: dict[str, Outcome] = field(default_factory=dict)
-
-    def run(self, candidate: Candidate, start: np.ndarray | None = None, losing: float = np.inf) -> Outcome:
-        """Run a candidate to its end, or until its held-out error is above ``losing`` after its first step."""
-        begun, records = time.perf_counter(), []
-        problem = replace(self.problem, start=start)
-        run = Run(problem, candidate.method, self.rng)
-        for _, record in run:
-            self.steps += 1
-            records.append(replace(record, step=self.steps, seconds=time.perf_counter() - self.begun))
-            if self.on_step is not None and self.on_step(records[-1]):
-                self._keep(candidate, run, begun, records)
-                raise Stopped
-            if record.holdout is not None and record.holdout > losing:
-                break
-        return self._keep(candidate, run, begun, records)
-
-    def _keep(self, candidate: Candidate, run: Run, begun: float, records: list[Record]) -> Outcome:
-        method = candidate.method
-        if isinstance(method, Views) and method.judged:
-            method = method.as_judged(self.problem, run.state)
-        x = np.array(run.answer()).reshape(self.problem.y.shape)
-        deviation = run.deviation()
-        found = Outcome(candidate, method, x, deviation, run.status, time.perf_counter() - begun, records)
-        if np.isfinite(x).all():
-            self.done[candidate.name] = found
-        return found
-
-    def held_out(self, x: np.ndarray) -> float:
-        """Return the error on the hidden entries."""
-        return self.problem.held_out_error(x) or 0.0
 
 
 class Tried(NamedTuple):
@@ -117,11 +58,11 @@ class Tried(NamedTuple):
         return _sum({name: self.weights[name] for name in self.names if name in source.done}, source, self.cut)
 
 
-def tried(problem: Problem, effort: str, rng: np.random.Generator, on_step: OnStep | None, begun: float) -> Tried:
+def tried(problem: Problem, effort: str, rng: np.random.Generator, on_step: OnStep | None, journal: Journal) -> Tried:
     """Try candidates on known entries that are hidden from them, and weigh them; when stopped, with those there are."""
     box = part(problem.observed, PART * (4 if effort == "best" else 1), rng)
     region = problem if box is None else problem.part(box)
-    trial = Runner(region.without(np.flatnonzero(hidden(region.observed, rng))), rng, on_step, begun)
+    trial = Runner(region.without(np.flatnonzero(hidden(region.observed, rng))), rng, on_step, journal)
     try:
         _try_all(trial, effort)
     except Stopped:
@@ -129,14 +70,14 @@ def tried(problem: Problem, effort: str, rng: np.random.Generator, on_step: OnSt
     return Tried(trial, box, *_weighed(trial, rng, box is not None))
 
 
-def choose(problem: Problem, auto: Auto, rng: np.random.Generator, on_step: OnStep | None) -> Chosen:
-    """Complete a problem by what is best for it."""
-    begun = time.perf_counter()
+def choose(problem: Problem, auto: Auto, rng: np.random.Generator, on_step: OnStep | None, journal: Journal) -> Chosen:
+    """Complete a problem by what is best for it; the journal gives the runs."""
+    begun = time.perf_counter() - journal.seconds
     if auto.effort == "fast" or auto.noise is not None or problem.count < FEW:
-        return _fast(problem, rng, on_step, begun, noise=auto.noise)
-    found = tried(problem, auto.effort, rng, on_step, begun)
+        return _fast(problem, rng, on_step, begun, journal, noise=auto.noise, simply=problem.count == 1)
+    found = tried(problem, auto.effort, rng, on_step, journal)
     trial, whole = found.trial, found.box is None
-    final = Runner(problem, rng, None if trial.stopped else on_step, begun, trial.steps)
+    final = Runner(problem, rng, None if trial.stopped else on_step, journal, trial.steps, seconds=trial.seconds)
     final.stopped = trial.stopped
     try:
         for name in found.names if not trial.stopped else []:
@@ -145,7 +86,7 @@ def choose(problem: Problem, auto: Auto, rng: np.random.Generator, on_step: OnSt
         final.stopped = True
     source = final if any(name in final.done for name in found.names) else trial
     if source is trial and not whole:
-        return _fast(problem, rng, None, begun, steps=BRIEF, stopped=True)
+        return _fast(problem, rng, None, begun, journal, steps=BRIEF, stopped=True)
     x = found.mixed(source)
     ready = {name: (found.weights[name], source.done[name]) for name in found.names if name in source.done}
     error = np.where(problem.observed, 0, found.spread(signs_of(problem, x, ready))).astype(problem.y.dtype)
@@ -160,19 +101,22 @@ def _fast(
     rng: Any,
     on_step: OnStep | None,
     begun: float,
+    journal: Journal,
     steps: int = 36,
     stopped: bool = False,
     noise: float | None = None,
+    simply: bool = False,
 ) -> Chosen:
-    """Return the mean over views with equal weights, nothing tried."""
-    runner = Runner(problem, rng, on_step, begun)
-    candidate = Candidate("views", METHODS["views"].configured(steps=steps, noise=noise))
+    """Return the mean over views with equal weights, or just the smooth fill; nothing is tried."""
+    runner = Runner(problem, rng, on_step, journal)
+    name = "smooth" if simply else "views"
+    candidate = Candidate(name, METHODS[name].configured(**({} if simply else {"steps": steps, "noise": noise})))
     try:
         found = runner.run(candidate)
     except Stopped:
-        found, stopped = runner.done["views"], True
+        found, stopped = runner.done[name], True
     seconds = time.perf_counter() - begun
-    choice = Choice((Trial("views", None, 1.0, seconds),), 0, "nothing was tried", seconds)
+    choice = Choice((Trial(name, None, 1.0, seconds),), 0, "nothing was tried", seconds)
     return Chosen(found.x, None, Status.INTERRUPTED if stopped else found.status, found.records, choice)
 
 
@@ -219,11 +163,11 @@ def _weighed(trial: Runner, rng: np.random.Generator, partly: bool) -> tuple[dic
     signs = signs_of(problem, _sum({name: v for name, v in w.items() if v > 0}, trial, cut), chosen)
     at_hidden = np.stack([np.broadcast_to(sign, problem.y.shape).reshape(-1)[at] for sign in signs], axis=1)
     spread = Spread.learned(at_hidden, mean - truth)
-    errors = np.sqrt(np.square(seen - truth[:, None]).mean(axis=0)) * problem.scale
+    errors = np.sqrt(np.square(seen - truth[:, None], dtype=float).mean(axis=0)) * problem.scale
     trials = [Trial(n, float(e), float(w[n]), trial.done[n].seconds) for n, e in zip(names, errors, strict=True)]
     trials.sort(key=lambda one: (-one.weight, one.error))
     where = "a part of the data" if partly else "the data"
-    error = float(np.sqrt(np.square(mean - truth).mean())) * problem.scale
+    error = float(np.sqrt(np.square(mean - truth, dtype=float).mean())) * problem.scale
     return w, cut, spread, Choice(tuple(trials), len(at), where, 0.0, error, cut)
 
 

@@ -14,9 +14,11 @@ from ..files.missing import missing_mask
 from ..study.compare import compare as run
 from ..text import duration
 from . import options
+from .outcome import check_apart
 from .words import guarded, parse_list, parse_options, screen, sizes, stopped
 
 Opt = typer.Option
+TABLES = ("table.csv", "table.md", "curves.svg", "curves.png", "index.html")  # written into the folder
 
 
 @guarded
@@ -51,6 +53,8 @@ def compare(
     if output.exists() and not output.is_dir():
         raise FileError(f"{output} is a file: give a folder")
     loaded, axes = options.load(source, slice_axes, frames, grey, resize)
+    for name in TABLES:
+        check_apart(output / name, "the output", [source, *loaded.meta.get("files", ())])
     hide: Any = pattern
     if pattern.startswith("mask:"):
         if rates is not None:

@@ -16,6 +16,7 @@ from ..report import write_report
 from ..report.sheet import draw
 from ..result import Completion
 from . import options
+from .outcome import told_truly
 from .progress import Stopper, live_line
 from .words import check_place, guarded, screen
 
@@ -58,6 +59,19 @@ def demo(
             scores[name] = metrics.psnr(results[name].x, truth)
             out.print(f"  {name:<6} {scores[name]:.2f} dB  ({results[name].seconds:.1f} s)  {METHODS[name].about}")
     out.print(f"{results['auto'].choice}\n{time.perf_counter() - start:.0f} s for all three")
+    with told_truly(picture):
+        _write(results, scores, truth, known, picture, report)
+    out.print(f"picture: {picture}\nreport: {report}")
+
+
+def _write(
+    results: dict[str, Completion],
+    scores: dict[str, float],
+    truth: np.ndarray,
+    known: np.ndarray,
+    picture: Path,
+    report: Path,
+) -> None:
     draw(picture, truth, known, {name: result.x for name, result in results.items()})
     write_report(
         results["auto"],
@@ -69,4 +83,3 @@ def demo(
         value_range=(0, 1),
         meta={f"PSNR of {name}": f"{score:.2f} dB" for name, score in scores.items()},
     )
-    out.print(f"picture: {picture}\nreport: {report}")

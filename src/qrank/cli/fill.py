@@ -6,7 +6,6 @@ import json as json_text
 import shlex
 import sys
 import warnings
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,9 +14,9 @@ import numpy as np
 import typer
 from rich.console import Console
 
-from .. import files, metrics
+from .. import files
 from ..api import complete, guessed_axes
-from ..errors import ConvergenceWarning, InputError, MissingExtra
+from ..errors import InputError
 from ..files import Loaded
 from ..files.loaded import restore
 from ..files.missing import missing_mask
@@ -25,12 +24,14 @@ from ..files.options import parse_dtype
 from ..fit import Fit
 from ..methods import Auto, Method, method_named
 from ..patches import Patches
-from ..report import write_report
+from ..report import check_packages, write_report
 from ..result import Completion, OnStep, Status
 from ..tensor import Layout
 from ..text import duration
 from . import options
+from .outcome import check_apart, told_truly
 from .progress import Stopper, live_line
+from .quality import quality, sentence
 from .words import FAILED, STOPPED, check_place, guarded, leave, parse_options, screen, sizes
 
 Opt = typer.Option
@@ -66,6 +67,9 @@ def fill(
         Opt(help="Share of known entries to measure the error on while it runs; auto hides its own. [0.01]"),
     ] = None,
     seed: options.Seed = 0,
+    checkpoint: Annotated[
+        Path | None, Opt(help="Keep the run in this file: the same command goes on where a run was stopped or killed.")
+    ] = None,
     report: Annotated[Path | None, Opt(help="Write a page to look at, as one .html file.")] = None,
     quiet: options.Quiet = False,
     json: options.Json = False,
@@ -77,14 +81,18 @@ def fill(
 
     Example: qrank fill clip.avi --drop 0.7 -o filled.mp4 --report page.html
 
-    Ctrl-C once finishes the step and writes what there is; a second one aborts.
+    Ctrl-C once finishes the step and writes what there is; a second one aborts. With --checkpoint a run that was stopped or
+    killed goes on by the same command, to the same answer; the file is removed when the output is written.
     """
-    given = parse_options(option) | ({} if effort is None else {"effort": effort})
-    configured = method_named(method).configured(preset, **given)
+    configured = _configured(method, preset, option, effort)
     chooses = isinstance(configured, Auto)
     check_place(report, "the report", (".html", ".htm"))
+    if report is not None:
+        check_packages()
+    kept = _checkpoint(checkpoint, source, output, report)
     loaded, axes = options.load(source, slice_axes, frames, grey, resize)
     files.check_output(output, loaded)
+    check_apart(report, "the report", [source, output, missing_mask_file, *loaded.meta.get("files", ())])
     work_type = _work_type(dtype, loaded.data.dtype)
     if loaded.data.dtype.kind == "f":
         loaded = replace(loaded, data=loaded.data.astype(work_type, copy=False))
@@ -93,13 +101,14 @@ def fill(
         loaded, value=missing_value, mask_file=missing_mask_file, below=missing_below, above=missing_above
     )
     hidden = missing_mask(loaded, drop=drop, rng=rng) & ~gone if drop else np.zeros_like(gone)
-    if chooses and slice_axes is None and loaded.unnamed:
-        axes = guessed_axes(loaded.data, ~(gone | hidden))
-    layout = Layout.of(loaded.data.shape, axes)
+    guess = chooses and slice_axes is None and loaded.unnamed
+    layout = Layout.of(loaded.data.shape, guessed_axes(loaded.data, ~(gone | hidden)) if guess else axes)
     side = _patch_side(layout, patch, by_default=loaded.kind == "image" and slice_axes is None and not chooses)
-    settings = {"patch": side, "rng": rng, "holdout": (0.0 if chooses else 0.01) if holdout is None else holdout}
+    holdout = (0.0 if chooses else 0.01) if holdout is None else holdout
+    settings = {"patch": side, "rng": rng, "holdout": holdout, "checkpoint": kept}
     job = Job(loaded, layout, gone, hidden, gone | hidden, configured, work_type, settings)
-    _fill(job, source, output, report, quiet or json, json)
+    with told_truly(output):
+        _fill(job, source, output, report, quiet or json, json)
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +122,7 @@ class Job:
     missing: np.ndarray  # True where an entry is to be filled: it is gone or hidden
     method: Method
     dtype: np.dtype  # to compute in
-    settings: dict[str, Any]  # patch, rng and holdout of qrank.complete
+    settings: dict[str, Any]  # patch, rng, holdout and checkpoint of qrank.complete
 
     def facts(self) -> dict[str, Any]:
         """Return what is known before the run, for scripts."""
@@ -140,7 +149,7 @@ class Job:
     def run(self, on_step: OnStep) -> Completion:
         """Fill what is missing; the answer has the type that is computed in."""
         work, axes = self.loaded.data.astype(self.dtype, copy=False), self.layout.slice_axes
-        with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):  # the status says it
+        with warnings.catch_warnings(action="ignore", category=UserWarning):  # the status says it
             return complete(work, ~self.missing, self.method, axes, on_step=on_step, **self.settings)
 
 
@@ -166,8 +175,17 @@ def _fill(job: Job, source: str, output: str, report: Path | None, quiet: bool, 
         result = replace(result, x=native(result.x, loaded, job.method.fit, ~missing))
         facts |= {"status": str(result.status), "steps": len(result.history), "seconds": result.seconds}
         facts["notes"] = files.write(output, result.x, like=loaded)
+        if (kept := job.settings["checkpoint"]) is not None and result.status is not Status.INTERRUPTED:
+            kept.remove()  # not before the output is there
     if result.history and result.history[-1].holdout is not None:
         facts["holdout_rmse"] = result.history[-1].holdout
+    blind = int(np.count_nonzero(result.undetermined))
+    if blind:
+        facts["undetermined"] = blind
+        out.print(
+            f"{blind} entries lie in slices, rows or columns of which nothing is known: low rank says nothing of them, and"
+            " they were filled from the known entries nearby"
+        )
     if result.choice is not None:
         facts["choice"] = [trial._asdict() for trial in result.choice.trials]
         out.print(str(result.choice))
@@ -180,7 +198,8 @@ def _fill(job: Job, source: str, output: str, report: Path | None, quiet: bool, 
         facts["report"] = str(report)
     _end(facts, out, json)
     if result.status is Status.INTERRUPTED:
-        raise leave(f"stopped by Ctrl-C after {len(result.history)} steps; what there is was written", STOPPED)
+        more = "" if job.settings["checkpoint"] is None else "; the same command goes on from there"
+        raise leave(f"stopped after {len(result.history)} steps; what there is was written{more}", STOPPED)
 
 
 def native(x: np.ndarray, loaded: Loaded, fit: Fit, known: np.ndarray) -> np.ndarray:
@@ -196,32 +215,10 @@ def native(x: np.ndarray, loaded: Loaded, fit: Fit, known: np.ndarray) -> np.nda
     return fit.restore(restore(x, loaded.data.dtype, loaded.name), loaded.data, known)
 
 
-def quality(
-    x: np.ndarray, truth: np.ndarray, hidden: np.ndarray, gone: np.ndarray, slice_axes: tuple[int, int]
-) -> dict[str, float]:
-    """Return PSNR over the hidden entries; where the whole truth is known also over all of it, and SSIM.
-
-    >>> quality(np.full((4, 4), 0.9), np.ones((4, 4)), np.ones((4, 4), bool), np.zeros((4, 4), bool), (0, 1))
-    {'psnr_hidden': 20.0, 'psnr': 20.0}
-    """
-    found = {"psnr_hidden": round(metrics.psnr(x, np.where(gone, 0, truth), hidden), 6)}
-    if gone.any():
-        return found
-    found["psnr"] = round(metrics.psnr(x, truth), 6)
-    with suppress(MissingExtra, InputError):  # not installed, or slices too small for it
-        found["ssim"] = metrics.ssim(x, truth, slice_axes)
-    return found
-
-
-def sentence(found: dict[str, Any]) -> str:
-    """Return the measures as a line.
-
-    >>> sentence({"psnr_hidden": 28.04, "psnr": 30.1, "ssim": 0.91})
-    'against what was dropped: PSNR 30.10 dB (28.04 dB over the dropped entries), SSIM 0.9100'
-    """
-    hidden = f"{found['psnr_hidden']:.2f} dB over the dropped entries"
-    measured = f"{found['psnr']:.2f} dB ({hidden})" if "psnr" in found else hidden
-    return f"against what was dropped: PSNR {measured}" + (f", SSIM {found['ssim']:.4f}" if "ssim" in found else "")
+def _configured(method: str, preset: str | None, option: list[str] | None, effort: str | None) -> Method:
+    """Return the method with what the command line says of it."""
+    given = parse_options(option) | ({} if effort is None else {"effort": effort})
+    return method_named(method).configured(preset, **given)
 
 
 def _work_type(asked: str | None, dtype: np.dtype) -> np.dtype:

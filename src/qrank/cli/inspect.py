@@ -13,6 +13,7 @@ from ..files.missing import missing_mask
 from ..report.sheet import save
 from ..study.inspect import inspect as look
 from . import options
+from .outcome import check_apart
 from .words import check_place, guarded, screen, sizes
 
 
@@ -36,6 +37,7 @@ def inspect(
     """
     check_place(plot, "the plot", (".png", ".svg", ".pdf"))
     loaded, axes = options.load(source, slice_axes, frames, grey, resize)
+    check_apart(plot, "the plot", [source, missing_mask_file, *loaded.meta.get("files", ())])
     missing = missing_mask(
         loaded, value=missing_value, mask_file=missing_mask_file, below=missing_below, above=missing_above
     )

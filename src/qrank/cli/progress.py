@@ -1,4 +1,4 @@
-"""The live line while a run goes on, and Ctrl-C: once to finish the step, twice to abort."""
+"""The live line while a run goes on, and Ctrl-C or SIGTERM: once to finish the step, twice to abort."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WINDOW = 20  # steps that the estimate of the time left looks back on
 
 
 class Stopper:
-    """While it lasts, a first Ctrl-C asks the run to stop and a second one aborts.
+    """While it lasts, a first Ctrl-C or SIGTERM asks the run to stop and a second one aborts.
 
     >>> with Stopper() as stopper:
     ...     stopper.asked
@@ -30,16 +30,17 @@ class Stopper:
 
     def __init__(self) -> None:
         self.asked = False
-        self._before: Any = None
+        self._before: dict[int, Any] = {}
 
     def __enter__(self) -> Stopper:
-        with suppress(ValueError):  # not in the main thread: Ctrl-C is somebody else's
-            self._before = signal.signal(signal.SIGINT, self._on_signal)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            with suppress(ValueError):  # not in the main thread: signals are somebody else's
+                self._before[number] = signal.signal(number, self._on_signal)
         return self
 
     def __exit__(self, *error: object) -> None:
-        if self._before is not None:
-            signal.signal(signal.SIGINT, self._before)
+        for number, before in self._before.items():
+            signal.signal(number, before)
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         if self.asked:

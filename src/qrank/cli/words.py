@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 import os
+import signal
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any, ParamSpec, TypeVar
 
 import typer
@@ -14,7 +15,7 @@ from rich.console import Console
 
 from ..errors import FileError, InputError, KindError, MissingExtra, nearest
 
-FAILED, UNUSABLE, STOPPED, ABORTED = 1, 2, 3, 130
+FAILED, UNUSABLE, STOPPED, INCOMPLETE, ABORTED = 1, 2, 3, 4, 130
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -26,11 +27,12 @@ def guarded(command: Callable[P, R]) -> Callable[P, R]:
     @functools.wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
-            return command(*args, **kwargs)
+            with terminable():
+                return command(*args, **kwargs)
         except (InputError, KindError, MissingExtra) as error:
             raise leave(str(error), UNUSABLE) from error
         except BrokenPipeError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # whoever read us has gone
+            hush()
             raise typer.Exit(FAILED) from None
         except OSError as error:
             where = f" ({error.filename})" if error.filename else ""
@@ -43,6 +45,30 @@ def guarded(command: Callable[P, R]) -> Callable[P, R]:
             raise leave("aborted; nothing was written", ABORTED) from error
 
     return run
+
+
+def hush() -> None:
+    """Send what is still to be said nowhere: whoever read it has gone."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+@contextmanager
+def terminable() -> Iterator[None]:
+    """Let SIGTERM do what Ctrl-C does: what is half written is cleared away, and the exit code is true.
+
+    >>> with terminable():
+    ...     pass
+    """
+    try:
+        before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    except ValueError:  # not in the main thread: signals are somebody else's
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def leave(message: str, code: int) -> typer.Exit:

@@ -49,6 +49,8 @@ def _why_not_read(path: Path, kind: str, error: Exception) -> str:
         return f"there is no file {path}"
     if isinstance(error, PermissionError):
         return f"{path} cannot be read: permission denied"
+    if isinstance(error, MemoryError):
+        return f"{path} is too large for the memory there is: store a smaller part of it by itself"
     if "allow_pickle" in str(error):
         return pickled(path)
     return f"{path} cannot be read as {kind}, it may be damaged or cut short: {_short(error)}"

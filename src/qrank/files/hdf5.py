@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import math
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from qrank.atomic import reserve
-from qrank.errors import need
+from qrank.errors import FileError, need
 from qrank.files.arrays import plain
 from qrank.files.loaded import Ask, Loaded, source_of
+from qrank.files.room import DEFLATE, DENSEST, PLAIN, check_room
 from qrank.files.which_array import choose
 
 # Written by HDF5's own dimension scales: a copy of them would point to what is gone.
 SCALE_ATTRIBUTES = ("DIMENSION_LIST", "REFERENCE_LIST", "CLASS", "NAME")
+
+# HDF5's numbers of filters: zlib is 1, shuffling bytes 2, checksums 3.
+SHRINK_NOTHING, BY_ZLIB = {2, 3}, {1, 2, 3}
 
 
 def datasets(file: Any, kinds: str = "biufc") -> dict[str, Any]:
@@ -38,9 +44,54 @@ def read(path: Path, ask: Ask) -> Loaded:
         asked = None if ask.key is None else ask.key.strip("/")
         key = choose(path, asked, {name: dataset.shape for name, dataset in found.items()})
         dataset = found[key]
+        check(path, [dataset])
         labels = tuple(dim.label or (Path(dim[0].name).name if len(dim) else "") for dim in dataset.dims)
         axes = labels if all(labels) and len(set(labels)) == len(labels) else ()
         return plain(dataset[()], "hdf5", path, ask, axes, key=key, attrs=_attributes(dataset))
+
+
+def check(path: Path, chosen: Iterable[Any]) -> None:
+    """Refuse datasets whose numbers are in other files, or that cannot be in this one, or not in memory.
+
+    A file that points to others could bring any file of the machine into the output.
+    """
+    claimed = 0
+    for dataset in chosen:
+        if dataset.is_virtual or dataset.external:
+            where = "virtual" if dataset.is_virtual else "in external storage"
+            raise FileError(
+                f"{path}::{dataset.name.strip('/')} is {where}: other files are not followed; copy it into one"
+            )
+        cells = [dataset.shape, *([dataset.chunks] if dataset.chunks else [])]  # a chunk is read as a whole
+        size = max(math.prod(map(int, cell)) * dataset.dtype.itemsize for cell in cells)
+        packing = dataset.id.get_create_plist()
+        filters = {packing.get_filter(number)[0] for number in range(packing.get_nfilters())}
+        densest = PLAIN if not filters - SHRINK_NOTHING else DEFLATE if filters <= BY_ZLIB else DENSEST
+        check_room(path, size, dataset.id.get_storage_size(), densest)
+        claimed += size
+    check_room(path, claimed, claimed)
+
+
+def check_all(path: Path, file: Any) -> None:
+    """Do what `check` does for everything in an open file; refuse links to other files, which netCDF would follow."""
+    h5py = need("h5py", "files", "reading HDF5")
+    found: list[Any] = []
+
+    def visit(name: str, item: Any) -> None:
+        # A dimension without coordinates is a dataset that has a length and no numbers.
+        if isinstance(item, h5py.Dataset) and item.shape and not _is_bare_dimension(item):
+            found.append(item)
+
+    leads_out = file.visititems_links(lambda name, link: name if isinstance(link, h5py.ExternalLink) else None)
+    if leads_out is not None:
+        raise FileError(f"{path}::{leads_out} is a link to another file: these are not followed; copy it into one")
+    file.visititems(visit)
+    check(path, found)
+
+
+def _is_bare_dimension(dataset: Any) -> bool:
+    name = dataset.attrs.get("NAME", b"")
+    return isinstance(name, bytes) and name.startswith(b"This is a netCDF dimension but not a netCDF variable")
 
 
 def write(path: Path, array: np.ndarray, like: Loaded, key: str | None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import io
 import os
 import re
 from pathlib import Path
@@ -17,7 +18,8 @@ from qrank.files.guard import reading
 from qrank.files.loaded import Ask, Loaded, check_frames
 from qrank.files.pixels import as_frames, join_alpha, split_alpha, to_eight_bits, to_grey, to_pixels
 from qrank.files.png16 import is_png16, read_png16, write_png16
-from qrank.files.sniff import READABLE, SUFFIXES, is_glob, kind_of
+from qrank.files.room import DEFLATE, DENSEST, check_room
+from qrank.files.sniff import PNG, READABLE, SUFFIXES, first_bytes, is_glob, kind_of
 
 LOSSY = (".jpg", ".jpeg")
 SAVE_OPTIONS: dict[str, dict[str, Any]] = {
@@ -57,6 +59,9 @@ def read_folder(path: Path, ask: Ask) -> Loaded:
         if ask.grey and picture.pixels.ndim == 3:
             picture = picture._replace(pixels=to_grey(picture.pixels))
         pictures.append(picture)
+        if len(pictures) == 1:  # the others must be like it
+            size = len(chosen) * picture.pixels.nbytes
+            check_room(path, size, size, copies=2)
         _refuse_unequal(picture.pixels, file, pictures[0].pixels, chosen[0])
     data = np.stack([picture.pixels for picture in pictures])
     # Patterns reach into several folders: what lies below their common folder is the name.
@@ -114,7 +119,7 @@ def read_picture(path: Path) -> Picture:
         return Picture(page.data, page.meta.get("alpha"), {"tiff": page.meta})
     if is_png16(path):
         return Picture(*read_png16(path), {})
-    with need("PIL.Image", "files", "reading pictures").open(path) as image:
+    with _opened(path) as image:
         if getattr(image, "is_animated", False) and image.format in ("PNG", "WEBP"):
             raise FileError(f"{path} is an animation: turn it into .gif or .mp4 first")
         image.load()
@@ -123,6 +128,22 @@ def read_picture(path: Path) -> Picture:
         image = need("PIL.ImageOps", "files", "reading pictures").exif_transpose(image)
         info |= {"exif": image.getexif().tobytes()} if len(image.getexif()) else {}
         return Picture(*split_alpha_of(image), info)
+
+
+def _opened(path: Path) -> Any:
+    """Open a picture, of which only the header is read so far, after a look whether it can be what it says."""
+    pillow, stored = need("PIL.Image", "files", "reading pictures"), path.stat().st_size
+    try:
+        image = pillow.open(path)
+    except pillow.DecompressionBombError as error:
+        pixels = int("0" + "".join(re.findall(r"\((\d+) pixels\)", str(error))))
+        check_room(path, pixels, stored, DEFLATE if first_bytes(path, 4) == PNG else DENSEST)
+        raise FileError(
+            f"{path} is too large: it has {pixels} pixels, more than Pillow opens; cut it into parts"
+        ) from error
+    size = image.width * image.height * len(image.getbands())
+    check_room(path, size, stored, DEFLATE if image.format == "PNG" else DENSEST, copies=5)
+    return image
 
 
 def split_alpha_of(image: Any) -> tuple[np.ndarray, np.ndarray | None]:
@@ -167,11 +188,15 @@ def write_picture(
     if pixels.dtype == np.uint16 and pixels.ndim == 3:
         write_png16(path, pixels)
         return notes
-    image = need("PIL.Image", "files", "writing pictures").fromarray(pixels)
+    pillow = need("PIL.Image", "files", "writing pictures")
+    image = pillow.fromarray(pixels)
     if info.get("mode") == "1" and image.mode == "L":
         image = image.point(lambda value: 255 * (value >= 128), mode="1")
     kept = {name: info[name] for name in ("dpi", "icc_profile", "exif") if name in info}
-    image.save(path, **SAVE_OPTIONS.get(suffix, {}), **kept)
+    # Given a file, Pillow's encoders write past Python, and an error of theirs may be lost.
+    encoded = io.BytesIO()
+    image.save(encoded, pillow.registered_extensions()[suffix], **SAVE_OPTIONS.get(suffix, {}), **kept)
+    path.write_bytes(encoded.getbuffer())
     return notes
 
 

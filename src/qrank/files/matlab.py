@@ -11,6 +11,7 @@ from qrank.errors import need
 from qrank.files import hdf5
 from qrank.files.arrays import plain
 from qrank.files.loaded import Ask, Loaded, source_of
+from qrank.files.mat5 import check_variables
 from qrank.files.sniff import HDF5_MAGIC, first_bytes
 from qrank.files.which_array import choose
 
@@ -21,6 +22,7 @@ def read(path: Path, ask: Ask) -> Loaded:
     """Read one variable."""
     if _is_hdf5(path):
         return _read_new(path, ask)
+    check_variables(path)
     shapes = {name: shape for name, shape, kind in scipy.io.whosmat(path) if kind in NUMBERS}
     key = choose(path, ask.key, shapes)
     array = scipy.io.loadmat(path, variable_names=[key])[key]
@@ -33,6 +35,7 @@ def _read_new(path: Path, ask: Ask) -> Loaded:
         datasets |= {k: v for k, v in hdf5.datasets(file, "V").items() if v.dtype.names == ("real", "imag")}
         # MATLAB counts axes the other way round than HDF5.
         key = choose(path, ask.key, {name: dataset.shape[::-1] for name, dataset in datasets.items()})
+        hdf5.check(path, [datasets[key]])
         array = datasets[key][()].T
     if array.dtype.names:
         array = array["real"] + 1j * array["imag"]

@@ -90,10 +90,15 @@ def _scaled(film: np.ndarray, loaded: Loaded) -> np.ndarray:
     if full is None or film.shape[1:] != tuple(full):
         return film
     height, width = (loaded.data.shape[axis] for axis in loaded.picture_axes)
-    rows, columns = np.arange(height) * full[0] // height, np.arange(width) * full[1] // width
-    if height > full[0] or width > full[1]:
-        return film[:, rows][:, :, columns]
-    return np.maximum.reduceat(np.maximum.reduceat(film, rows, axis=1), columns, axis=2)
+    return _stretched(_stretched(film, height, axis=1), width, axis=2)
+
+
+def _stretched(film: np.ndarray, length: int, axis: int) -> np.ndarray:
+    """Bring one axis to a length: a longer one repeats entries, in a shorter one each stands for several, any of them."""
+    starts = np.arange(length) * film.shape[axis] // length
+    if length >= film.shape[axis]:
+        return film.take(starts, axis)
+    return np.maximum.reduceat(film, starts, axis=axis)
 
 
 def _placed(film: np.ndarray, frame_axis: int | None, pair: tuple[int, int], ndim: int) -> np.ndarray:

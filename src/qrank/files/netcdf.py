@@ -14,7 +14,9 @@ import numpy as np
 
 from qrank.atomic import reserve
 from qrank.errors import FileError, need
+from qrank.files.hdf5 import check_all
 from qrank.files.loaded import Ask, Loaded, axis_of_frames, find_slice_axes, numeric, plain_axes
+from qrank.files.room import DENSEST, PLAIN, check_room
 from qrank.files.sniff import first_bytes
 from qrank.files.which_array import choose
 
@@ -103,7 +105,9 @@ def _open(path: Path) -> Any:
         # h5netcdf complains on stderr, past every handler, about a file that HDF5 cannot open.
         with need("h5py", "files", "reading netCDF").File(path, "r") as file:
             dict(file.attrs)
+            check_all(path, file)
     with need("xarray", "files", "reading netCDF").open_dataset(path, engine=engine, decode_cf=False) as dataset:
+        check_room(path, dataset.nbytes, path.stat().st_size, PLAIN if engine == "scipy" else DENSEST, copies=2)
         return dataset.load()
 
 

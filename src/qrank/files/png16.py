@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from fractions import Fraction
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from qrank.errors import need
 from qrank.files.pixels import split_alpha
+from qrank.files.room import DEFLATE, check_room
 from qrank.files.sniff import first_bytes
 
 GREY_TYPES = (0, 4)  # colour types of the PNG header: grey, and grey with transparency
@@ -24,7 +26,10 @@ def is_png16(path: Path) -> bool:
 def read_png16(path: Path) -> tuple[np.ndarray, np.ndarray | None]:
     """Return pixels height x width (x 3) and transparency, uint16."""
     av = need("av", "files", "reading 16-bit colour pictures")
-    grey = first_bytes(path, 26)[25] in GREY_TYPES
+    head = first_bytes(path, 26)
+    grey = head[25] in GREY_TYPES
+    width, height = struct.unpack(">II", head[16:24])
+    check_room(path, width * height * 8, path.stat().st_size, DEFLATE * 4, copies=3)  # grey becomes four channels
     with av.open(str(path)) as film:
         pixels, alpha = split_alpha(next(film.decode(video=0)).to_ndarray(format="rgba64le"))
     return (np.ascontiguousarray(pixels[..., 0]) if grey else pixels), alpha

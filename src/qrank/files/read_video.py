@@ -12,6 +12,7 @@ from qrank.errors import FileError, need
 from qrank.files.cut_short import refuse_cut_short
 from qrank.files.loaded import Ask, Loaded, check_frames
 from qrank.files.pixels import split_alpha
+from qrank.files.room import DENSEST, SMALL, check_room, free_memory, too_large
 
 # Pixels as PyAV gives them, by (transparency, colour, more than 8 bits).
 FORMATS = {
@@ -22,6 +23,9 @@ FORMATS = {
     (True, True, False): "rgba",
     (True, True, True): "rgba64le",
 }
+
+# No playlists and the like, which name other files to read.
+DEMUXERS = "avi,mov,matroska,gif,mpeg,mpegts,mpegvideo,asf,m4v,flv,ogg"
 
 
 def precise() -> Any:
@@ -34,12 +38,17 @@ def read(path: Path, ask: Ask) -> Loaded:
     """Read the frames of the first video stream: frame x height x width (x 3)."""
     av = need("av", "files", "reading video")
     refuse_cut_short(path)
+    careful = _careful(path)
     # Old AVI files carry titles that are not UTF-8.
-    with av.open(str(path), metadata_errors="ignore") as film:
+    with av.open(str(path), metadata_errors="ignore", options=careful) as film:
         if not film.streams.video:
             raise FileError(f"{path} has no video in it")
         stream = film.streams.video[0]
         stream.thread_type = "AUTO"
+        stream.codec_context.options = {
+            "max_pixels": careful["max_pixels"]
+        }  # once for a first look, once for all of it
+        check_room(path, stream.width * stream.height, path.stat().st_size, copies=8)
         pixels, times = zip(*_decode(film, stream, ask.frames, path), strict=True)
         rate = Fraction(stream.average_rate or stream.guessed_rate or 25)
         meta: dict[str, Any] = {
@@ -58,18 +67,27 @@ def read(path: Path, ask: Ask) -> Loaded:
     return Loaded(data, axes, (1, 2), "video", path, meta)
 
 
+def _careful(path: Path) -> dict[str, str]:
+    """Return options by which FFmpeg opens nothing but this file, as a film, and takes no frame that cannot be in it."""
+    pixels = min(max(SMALL, path.stat().st_size * DENSEST) // 4, 2**31 - 1)
+    return {"format_whitelist": DEMUXERS, "protocol_whitelist": "file", "max_pixels": str(pixels)}
+
+
 def _decode(film: Any, stream: Any, frames: slice | None, path: Path) -> list[tuple[np.ndarray, float]]:
     """Return pixels and seconds of the asked frames; others are not kept in memory where that can be told."""
     cut = frames or slice(None)
     forward = all(part is None or part >= 0 for part in (cut.start, cut.stop, cut.step))
     start, step = (cut.start or 0, cut.step or 1) if forward else (0, 1)
     taken: list[tuple[np.ndarray, float]] = []
-    count = 0
+    count, size, free = 0, 0, free_memory()
     for frame in film.decode(stream):
         if forward and cut.stop is not None and count >= cut.stop:
             break
         if count >= start and (count - start) % step == 0:
             taken.append((_pixels(frame), float("nan") if frame.time is None else frame.time))
+            size += taken[-1][0].nbytes
+            if free is not None and 2 * size > max(SMALL, free):  # a second copy is made when they are put together
+                raise FileError(too_large(path, 2 * size, free) + ", or choose frames")
         count += 1
     taken = taken if forward else taken[cut]
     check_frames(taken, count, frames, str(path))

@@ -36,9 +36,10 @@ READABLE = {
 }
 
 # First bytes.
+PNG = b"\x89PNG"
 MAGIC = {
     "video": (b"GIF8", b"\x1aE\xdf\xa3"),
-    "image": (b"\x89PNG", b"\xff\xd8\xff", b"BM", b"\0\0\0\x0cjP  "),
+    "image": (PNG, b"\xff\xd8\xff", b"BM", b"\0\0\0\x0cjP  "),
     "tiff": (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"),
     "npy": (b"\x93NUMPY",),
     "npz": (b"PK\x03\x04", b"PK\x05\x06"),
@@ -93,6 +94,8 @@ def kind_of(path: Path) -> str:
         raise FileError(f"there is no file {path}")
     if path.is_dir():
         return "zarr" if is_store(path) or path.suffix.lower() == ".zarr" else "images"
+    if not path.is_file():
+        raise FileError(f"{path} is a pipe or a device, not a file: write what comes out of it to a file first")
     return _kind_of_head(first_bytes(path, 16), path) or kind_of_suffix(path)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -9,14 +10,17 @@ from typing import Any
 import numpy as np
 
 from qrank.errors import need
+from qrank.files.arrays import by_python
 from qrank.files.loaded import MEMORY, Ask, Loaded, numeric, restore, take_frames, without_axis
 from qrank.files.pixels import as_frames, join_alpha, split_alpha
+from qrank.files.room import DEFLATE, DENSEST, PLAIN, check_room
 from qrank.files.which_array import choose
 
 # tifffile's letters for axes; any other counts pages.
 LETTERS = {"Y": "height", "X": "width", "S": "colour", "C": "channel", "Z": "depth", "T": "time"}
 LETTER_OF = {name: letter for letter, name in LETTERS.items()}
 RESOLUTION = ("XResolution", "YResolution", "ResolutionUnit")
+ZLIB = (8, 32946, 50013)  # compressions
 ALPHAS = (1, 2)  # extra samples that are transparency: multiplied into the colours, or not
 # ImageJ's notes on what follows from the array; written twice they could contradict it.
 COUNTED = ("ImageJ", "images", "channels", "slices", "frames", "hyperstack", "axes")
@@ -29,6 +33,7 @@ def read(path: Path, ask: Ask) -> Loaded:
         shapes = {str(number): series.shape for number, series in enumerate(file.series)}
         series = file.series[int(choose(path, ask.key, shapes, all_count=True))]
         page = series.keyframe
+        _check(path, series)
         letters, data = series.axes, numeric(_pixels(series, path), str(path))
         meta: dict[str, Any] = {"compressed": page.compression != 1, "key": ask.key}
         if all(name in page.tags for name in RESOLUTION):
@@ -54,6 +59,15 @@ def read(path: Path, ask: Ask) -> Loaded:
     pair = axes.index("height"), axes.index("width")
     meta["letters"] = letters
     return take_frames(Loaded(np.ascontiguousarray(data), axes, pair, "tiff", path, meta), ask.frames)
+
+
+def _check(path: Path, series: Any) -> None:
+    """Refuse what cannot be in the file, or not in memory; a tile is read as a whole."""
+    page = series.keyframe
+    densest = {1: PLAIN, **dict.fromkeys(ZLIB, DEFLATE)}.get(int(page.compression), DENSEST)
+    copies = 5 if page.photometric.name == "PALETTE" else 2
+    for cells in (series.shape, page.shape, page.chunks):
+        check_room(path, math.prod(cells) * np.dtype(page.dtype).itemsize, path.stat().st_size, densest, copies)
 
 
 def _pixels(series: Any, path: Path) -> np.ndarray:
@@ -110,5 +124,6 @@ def save(
     else:
         options["metadata"] = {"axes": letters}
         options["extrasamples"] = None if alpha is None else [meta.get("extra", ALPHAS[-1])]
-    tifffile.imwrite(path, pixels, photometric="rgb" if coloured else "minisblack", **options)
+    with path.open("w+b") as stream:
+        tifffile.imwrite(by_python(stream), pixels, photometric="rgb" if coloured else "minisblack", **options)
     return []

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -13,14 +15,17 @@ from qrank.errors import FileError, need
 from qrank.files.arrays import plain
 from qrank.files.guard import pickled
 from qrank.files.loaded import Ask, Loaded, source_of
+from qrank.files.room import check_room
 from qrank.files.which_array import choose
 
+FEW_CHUNKS, CHUNKS_A_FILE = 1 << 14, 1 << 12  # chunks that a store may claim: in all, and for each of its files
 ROOT = "/"  # the name of an array that is the whole store
 
 
 def read(path: Path, ask: Ask) -> Loaded:
     """Read one array of a store."""
     zarr = need("zarr", "files", "reading zarr")
+    stored, count = _weigh(path)
     arrays = _arrays(zarr.open(store=str(path), mode="r"))
     asked = None if ask.key is None else ask.key.strip("/") or ROOT
     numbers = {name: array.shape for name, array in arrays.items() if array.dtype.kind in "biufc"}
@@ -32,10 +37,38 @@ def read(path: Path, ask: Ask) -> Loaded:
     codecs = {k: v for k, v in array.metadata.to_dict().items() if k != "attributes"}
     if "pickle" in json.dumps(codecs, default=str).lower():
         raise FileError(pickled(path))
+    _check(path, array, stored, count)
     attrs = dict(array.attrs)
     names = tuple(getattr(array.metadata, "dimension_names", None) or attrs.get("_ARRAY_DIMENSIONS") or ())
     axes = names if all(names) and len(set(names)) == len(names) == array.ndim else ()
     return plain(np.asarray(array[...]), "zarr", path, ask, axes, key=key, attrs=attrs)
+
+
+def _weigh(path: Path) -> tuple[int, int]:
+    """Return the bytes and the number of files in a store, after a look that they are files and are in it."""
+    home, size, count = os.path.realpath(path), 0, 0
+    for folder, folders, names in os.walk(path):
+        for name in (*folders, *names):
+            file = Path(folder, name)
+            # A link could bring any file of the machine into the output.
+            if file.is_symlink() and os.path.commonpath([home, os.path.realpath(file)]) != home:
+                raise FileError(
+                    f"{path} has a link to what is outside of it: {file.relative_to(path)}; it is not followed"
+                )
+            if not (file.is_file() or file.is_dir()):
+                raise FileError(f"{path} has what is neither file nor folder in it: {file.relative_to(path)}")
+        for name in names:
+            size, count = size + os.stat(os.path.join(folder, name)).st_size, count + 1
+    return size, count
+
+
+def _check(path: Path, array: Any, stored: int, count: int) -> None:
+    """Refuse an array that cannot be in so many bytes, or not in memory; chunks are read as a whole, and each costs time."""
+    cells = [array.shape, array.chunks, *([array.shards] if getattr(array, "shards", None) else [])]
+    check_room(path, max(math.prod(cell) for cell in cells) * array.dtype.itemsize, stored)
+    chunks = math.prod(-(-side // part) for side, part in zip(array.shape, array.chunks, strict=True))
+    if chunks > max(FEW_CHUNKS, count * CHUNKS_A_FILE):
+        raise FileError(f"{path} is damaged or cut short: it claims {chunks} chunks and has {count} files")
 
 
 def _arrays(node: Any) -> dict[str, Any]:

@@ -111,9 +111,7 @@ class Host(Kernels):
             bad = values[where]
             advice = "mark it as missing" if np.isnan(bad) else "remove it or mark it as missing"
             raise InputError(f"the entry at {where} is observed but {bad}; {advice} (observed=False there)")
-        exponent = math.frexp(largest)[1] if largest > 0 else 0
-        if abs(exponent) > 1000:
-            raise InputError(f"the largest observed value, {largest:g}, is out of range: rescale the data")
+        exponent = min(math.frexp(largest)[1], 1023) if largest > 0 else 0  # 2 ** exponent is a number, too
         np.ldexp(y, -exponent, out=y)
         return y, observed, exponent
 
@@ -124,13 +122,20 @@ class Host(Kernels):
 
     def unscaled(self, x: np.ndarray, layout: Layout, exponent: int) -> np.ndarray:
         """Return x (which is overwritten) in the data's unit and axes."""
+        type_ = np.finfo(x.dtype)
+        if exponent > type_.maxexp - 24:  # the data's own type ends here
+            np.clip(x, np.ldexp(type_.min, -exponent), np.ldexp(type_.max, -exponent), out=x)
         np.ldexp(x, exponent, out=x)
         return np.ascontiguousarray(layout.outer(x))
 
     def typed(self, x: np.ndarray, array: Any) -> np.ndarray:
         """Return x with the type of the array, where that is a floating one, else in double precision."""
         dtype = np.ma.getdata(_array(array)).dtype
-        return x.astype(dtype if dtype.kind == "f" else np.float64, copy=False)
+        if dtype.kind != "f":
+            return x.astype(np.float64, copy=False)
+        if dtype.itemsize < x.dtype.itemsize:
+            x = np.clip(x, np.finfo(dtype).min, np.finfo(dtype).max)  # what a small type cannot hold is not infinite
+        return x.astype(dtype, copy=False)
 
     def like(self, x: np.ndarray, array: Any) -> Any:
         """Return x as an array of the kind of the one given."""

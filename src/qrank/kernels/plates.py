@@ -63,7 +63,9 @@ def bending(n1: int, n2: int, tension: float = TIE) -> sparse.csr_array:
 def _differences(n: int, order: int) -> sparse.csr_array:
     """Return the matrix of first or second differences of n values, (n - order, n)."""
     steps = (-1.0, 1.0) if order == 1 else (1.0, -2.0, 1.0)
-    rows = max(0, n - order)
+    rows = n - order
+    if rows <= 0:
+        return sparse.csr_array((0, n))
     return sparse.csr_array(sum(step * sparse.eye_array(rows, n, k=k) for k, step in enumerate(steps)))
 
 

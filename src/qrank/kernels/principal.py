@@ -87,7 +87,7 @@ def from_left(g: np.ndarray, rows: np.ndarray, s: np.ndarray, t: np.ndarray, wor
     n, k = flat.shape[1], len(rows)
     out = work.array("spare", t.shape, t.dtype)
     x = out.reshape(flat.shape)
-    g /= s[:, None, None]
+    g /= np.maximum(s, np.finfo(s.dtype).tiny)[:, None, None]  # of s = 0 nothing is left but 0
     if 2 * k <= n:
         u, right = rows.T, g.reshape(k, -1).copy()
         threads.each(lambda some: np.matmul(flat[some] @ u, right, out=x[some]), len(flat), 256)

@@ -24,6 +24,7 @@ class Auto(Method):
     large; "best" takes more steps, more candidates and a larger part.
     """
 
+    nearby: ClassVar[bool] = True
     name: ClassVar[str] = "auto"
     about: ClassVar[str] = "the best of the others, chosen and weighed by known entries that are hidden from them"
 

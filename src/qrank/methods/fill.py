@@ -30,6 +30,10 @@ class Fill(Method):
         """Return the problem's y, scaled, of the same shape, with its missing entries filled; the known ones as they are."""
         raise AssertionError(f"{self.name} does not say what it fills with")
 
+    def undetermined(self, problem: Problem) -> np.ndarray:
+        """Return that nothing is: every entry follows from others."""
+        return np.zeros(problem.observed.shape, dtype=bool)
+
     def init(self, problem: Problem, work: Workspace) -> Filled:
         """Start from zeros where nothing is known."""
         return Filled(problem.y)

@@ -21,6 +21,12 @@ class FixedQ(Recipe):
 
     made: ClassVar[Any]  # who makes it, from the length of the third mode
 
+    def undetermined(self, problem: Problem) -> Any:
+        """Return rows and columns of which nothing is known in any slice: the transform tells a slice from the others."""
+        known = problem.mask
+        empty = ~known.any(axis=(0, 2), keepdims=True) | ~known.any(axis=(0, 1), keepdims=True)
+        return np.broadcast_to(empty, known.shape).reshape(problem.observed.shape)
+
     def learner(self, problem: Problem) -> Learner:
         """Return who chooses Q, once."""
         return Fixed(self.transform(problem.layout.n3))
@@ -86,6 +92,12 @@ class Slicewise(FixedQ):
     about: ClassVar[str] = "each frontal slice on its own, as a low-rank matrix: Q = I"
     made: ClassVar[Any] = Identity
 
+    def undetermined(self, problem: Problem) -> Any:
+        """Return the rows and columns of each slice of which nothing is known."""
+        known = problem.mask
+        empty = ~known.any(axis=2, keepdims=True) | ~known.any(axis=1, keepdims=True)
+        return empty.reshape(problem.observed.shape)
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TQNRandom(FixedQ):
@@ -133,8 +145,12 @@ class TQNOracle(FixedQ):
 
         def made(_: np.random.Generator) -> Matrix:
             truth = np.asarray(self.truth, dtype=float)
-            q = pca(truth, slice_axes=layout.slice_axes)
-            size = np.linalg.norm(q.T @ layout.stack(truth).reshape(layout.n3, -1), axis=1)
-            return Matrix(q[:, size > 1e-12 * size[0]])  # directions that the truth does not have are known not to be
+            if not np.isfinite(truth).all():
+                raise InputError("truth must be known everywhere: it has entries that are not finite")
+            unit = np.ldexp(truth, -int(np.frexp(np.abs(truth).max())[1]))  # squares of it can be told from 0
+            q = pca(unit, slice_axes=layout.slice_axes)
+            size = np.linalg.norm(q.T @ layout.stack(unit).reshape(layout.n3, -1), axis=1)
+            # Directions that the truth does not have are known not to be; of a truth of zeros one stays.
+            return Matrix(q[:, (size > 1e-12 * size[0]) | (np.arange(len(size)) == 0)])
 
         return Fixed(made)

@@ -55,7 +55,7 @@ from ..result import Step
 from ..transforms import Framelet, Matrix, Transform, checked_matrix
 from ..transforms.framelets import usual_levels
 from .base import Method
-from .schedule import FIRST
+from .schedule import FIRST, most, within
 
 SINGULAR = 1e-10  # least ratio of singular values of an invertible matrix
 
@@ -78,7 +78,7 @@ class Analysis(Method):
     tol: float = 1e-4
     rho: float = 1.1
     mu0: float | None = None  # None: from the data
-    mu_max: float = 1e10
+    mu_max: float | None = None  # None: from the data, far beyond where a run ends
     penalty: Any = "nuclear"  # a name, or a Penalty, which it is once the method is made
 
     def __post_init__(self) -> None:
@@ -96,6 +96,7 @@ class Analysis(Method):
         x = problem.stack.copy()
         transform, _ = self.transform(problem.layout.n3)
         mu = self.mu0 * problem.scale if self.mu0 is not None else 1 / (FIRST * (_largest(transform, x, work) or 1.0))
+        mu = min(within(mu, problem), most(self.mu_max, problem))
         return State(x, x.copy(), np.zeros((transform.r, *x.shape[1:]), x.dtype), mu)
 
     def step(self, problem: Problem, state: State, work: Workspace) -> tuple[State, Step]:
@@ -103,7 +104,7 @@ class Analysis(Method):
         x_old, z, r, mu = state
         transform, tau = self.transform(problem.layout.n3)
         x, band, g = (work.array(name, z.shape, z.dtype) for name in ("spare", "band", "G"))
-        mu_next = min(self.rho * mu, self.mu_max * problem.scale)
+        mu_next = min(self.rho * mu, most(self.mu_max, problem))
         c = mu / mu_next
         value, rank, slices, apart = 0.0, 0, 0, 0.0
         for rows, lz in transform.bands(z, band, (x, z)):

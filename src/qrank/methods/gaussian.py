@@ -51,6 +51,7 @@ class State(NamedTuple):
 class GaussianPatches(Method):
     """Rounds of the local Gaussian model."""
 
+    nearby: ClassVar[bool] = True
     name: ClassVar[str] = "patches"
     about: ClassVar[str] = "views, finished by a local Gaussian model of blocks, which knows how sure it is"
     shares_out: ClassVar[bool] = True

@@ -95,6 +95,10 @@ class Kriging(Method):
         self.check("steps", at_least=0, whole=True)
         self.check("largest", at_least=2, whole=True)
 
+    def undetermined(self, problem: Problem) -> np.ndarray:
+        """Return that nothing is: every entry follows from others."""
+        return np.zeros(problem.observed.shape, dtype=bool)
+
     def init(self, problem: Problem, work: Workspace) -> State:
         """Choose what is not given, and start from Ks = I and times that are much alike."""
         settings = choose(self, problem, work)

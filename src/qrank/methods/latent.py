@@ -40,7 +40,7 @@ from ..kernels.unfoldings import Piece, Unfolding, accumulate, unfolding_norm
 from ..problem import Problem
 from ..result import Step
 from .base import Method
-from .schedule import FIRST
+from .schedule import FIRST, most, within
 from .weights import check_weights, mode_weights
 
 
@@ -65,7 +65,7 @@ class Latent(Method):
     gamma: Sequence[float] | None = None  # weights of the unfoldings, one for each axis; None: equal
     eta0: float | None = None  # None: from the data
     rho: float = 1.05  # eta shrinks by it a step; 1: fixed
-    eta_min: float = 1e-10
+    eta_min: float | None = None  # None: from the data, far below where a run ends
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -78,14 +78,22 @@ class Latent(Method):
     def _weights(self, problem: Problem) -> np.ndarray:
         return mode_weights("gamma", self.gamma, problem) * problem.y.ndim  # 1 each if equal
 
+    def _least(self, problem: Problem) -> float:
+        return 1 / most(None if self.eta_min is None else 1 / self.eta_min, problem)
+
     def init(self, problem: Problem, work: Workspace) -> State:
         """Start from X_k = 0 and A = Y."""
         y, gamma = problem.y, self._weights(problem)
         if self.eta0 is not None:
-            eta = self.eta0 / problem.scale
+            mu = problem.scale / self.eta0
         else:
-            eta = FIRST * (max(unfolding_norm(y, k) / g for k, g in enumerate(gamma)) or 1.0)
-        return State([np.zeros_like(y) for _ in y.shape], np.zeros_like(y), y.copy(), eta)
+            mu = 1 / (FIRST * (max(unfolding_norm(y, k) / g for k, g in enumerate(gamma)) or 1.0))
+        return State(
+            [np.zeros_like(y) for _ in y.shape],
+            np.zeros_like(y),
+            y.copy(),
+            max(1 / within(mu, problem), self._least(problem)),
+        )
 
     def step(self, problem: Problem, state: State, work: Workspace) -> tuple[State, Step]:
         """Run one iteration of the ADMM."""
@@ -107,7 +115,7 @@ class Latent(Method):
             value += gamma[k] * shrunk.value
             ranks.append(shrunk.rank)
         d = len(parts)
-        eta_next = max(eta / self.rho, self.eta_min / problem.scale)
+        eta_next = max(eta / self.rho, self._least(problem))
 
         def multiplier(
             a: np.ndarray, x: np.ndarray, x_old: np.ndarray, y: np.ndarray, on: np.ndarray

@@ -8,9 +8,30 @@ from typing import Any
 import numpy as np
 
 from .. import kernels
+from ..problem import Problem
 
 FIRST = 0.9  # the first threshold, as a share of the largest singular value of the zero-filled data
+LIMITS = (
+    (1e60, 1e100),
+    (1e8, 1e30),
+)  # thresholds so far above and below the data's norm only overflow: in double, single
+MOST = 1e10  # mu times the data's norm at which baselines hold it
 SLOWEST, FASTEST = 1.08, 1.2  # the least and the largest rho: some 160 and 80 steps
+
+
+def within(mu: float, problem: Problem) -> float:
+    """Return mu, in the problem's unit, moved to where thresholds 1/mu are neither beyond all data nor beyond all digits.
+
+    >>> within(1e300, Problem.of(np.array([[3.0, 4.0]])))
+    2e+99
+    """
+    above, below = LIMITS[kernels.of(problem.y).eps(problem.y) > 1e-9]
+    return min(max(mu, 1 / (above * problem.size)), below / problem.size)
+
+
+def most(given: float | None, problem: Problem) -> float:
+    """Return where mu stops growing, in the problem's unit: as given in the data's, or MOST over the data's norm."""
+    return within(MOST / problem.size if given is None else given * problem.scale, problem)
 
 
 def pace(observed: Any) -> float:

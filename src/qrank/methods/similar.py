@@ -66,6 +66,10 @@ class Similar(Method):
         self.check("side", "count", at_least=2, whole=True)
         self.check("ridge", above=0)
 
+    def undetermined(self, problem: Problem) -> np.ndarray:
+        """Return that nothing is: every entry follows from others."""
+        return np.zeros(problem.observed.shape, dtype=bool)
+
     def init(self, problem: Problem, work: Workspace) -> State:
         """Start from an earlier answer, or from what is smooth."""
         x = edges_and_middle(problem.y, problem.observed) if problem.start is None else problem.start

@@ -10,6 +10,13 @@ With D_lam(A) = U max(S - lam, 0) V^T for an SVD A = U S V^T, **HaLRTC** (Algori
     X   = mean_i (M_i - Y_i / mu)  off Omega,  T on Omega                                                      (H-X)
     Y_i = Y_i - mu (M_i - X)                                                                                   (H-Y)
 
+Of these, d + 1 arrays are enough. With R_i = X + Y_i / mu - M_i, what the shrinking takes away, (H-X) and (H-Y) are
+
+    X' = X - mean_i R_i  off Omega,     Y_i' / mu = R_i + X' - X                                               (H-R)
+
+so that R_i takes the place of Y_i and M_i needs none. Off Omega sum_i Y_i' = 0, so the last Y_i follows from the others and
+from their sum on Omega, which lies where X is not needed, as X = T there.
+
 **SiLRTC** (Algorithm 1) relaxes M_i = X to
 
     min  sum_i alpha_i ||M_i(i)||_* + beta/2 ||X - M_i||_F^2    s.t.  P_Omega(X) = P_Omega(T)                  (relaxed)
@@ -31,8 +38,8 @@ does, and as the authors do for the same norm in FaLRTC.
 | alpha_i | ``alpha`` | weights of the unfoldings, sum 1; one for each axis of the array |
 | beta (SiLRTC), rho (HaLRTC's paper) | ``beta``, ``mu`` | weight of the coupling; thresholds are alpha_i / beta |
 | X, extrapolated | ``w`` | |
-| M_i | ``m`` | the copy of X whose i-th unfolding is shrunk; SiLRTC has it in pieces only |
-| Y_i | ``u[i]`` = Y_i / mu | multiplier of M_i = X, divided by mu |
+| M_i | ``m`` | the copy of X whose i-th unfolding is shrunk; in pieces only |
+| Y_i | ``u[i]`` = Y_i / mu | multiplier of M_i = X, divided by mu, but for the last |
 """
 
 from __future__ import annotations
@@ -50,7 +57,7 @@ from ..kernels.unfoldings import Piece, Unfolding, accumulate, square, unfolding
 from ..problem import Problem
 from ..result import Step
 from .base import Method
-from .schedule import FIRST
+from .schedule import FIRST, most, within
 from .weights import check_weights, mode_weights
 
 
@@ -81,7 +88,7 @@ class SiLRTC(Method):
     alpha: Sequence[float] | None = None  # weights of the unfoldings, one for each axis; None: equal
     beta0: float | None = None  # None: from the data
     rho: float = 1.1  # growth of beta a step; 1: fixed
-    beta_max: float = 1e10
+    beta_max: float | None = None  # None: from the data, far beyond where a run ends
     accelerate: bool = True  # extrapolate X between steps
 
     def __post_init__(self) -> None:
@@ -94,7 +101,9 @@ class SiLRTC(Method):
         """Start from X = T, zero where missing."""
         alpha = mode_weights("alpha", self.alpha, problem)
         beta = first_coupling(problem, alpha) if self.beta0 is None else self.beta0 * problem.scale
-        return SiLRTCState(problem.y.copy(), problem.y.copy(), 1.0, beta)
+        return SiLRTCState(
+            problem.y.copy(), problem.y.copy(), 1.0, min(within(beta, problem), most(self.beta_max, problem))
+        )
 
     def step(self, problem: Problem, state: SiLRTCState, work: Workspace) -> tuple[SiLRTCState, Step]:
         """Run one round of block coordinate descent (Algorithm 1 of the paper)."""
@@ -132,7 +141,7 @@ class SiLRTC(Method):
             return ()
 
         sums(extrapolate, w, x_old, x)
-        beta_next = min(self.rho * beta, self.beta_max * problem.scale)
+        beta_next = min(self.rho * beta, most(self.beta_max, problem))
         objective = value + beta / 2 * math.fsum(gap * gap for gap in gaps)
         primal = 0.0 if self.rho == 1 else max(gaps) / problem.size  # a fixed beta asks for no M_i = X
         change = math.sqrt(moved) / problem.size
@@ -148,8 +157,8 @@ class SiLRTC(Method):
 class HaLRTCState(NamedTuple):
     """What a step hands to the next."""
 
-    x: np.ndarray
-    u: list[np.ndarray]  # Y_i / mu, for the unfoldings with alpha_i > 0
+    w: np.ndarray  # X off Omega; on Omega the sum of all Y_i / mu
+    u: list[np.ndarray]  # Y_i / mu, for the unfoldings with alpha_i > 0 but the last
     mu: float
 
 
@@ -165,7 +174,7 @@ class HaLRTC(Method):
     alpha: Sequence[float] | None = None  # weights of the unfoldings, one for each axis; None: equal
     mu0: float | None = None  # None: from the data
     rho: float = 1.05  # growth of mu a step
-    mu_max: float = 1e10
+    mu_max: float | None = None  # None: from the data, far beyond where a run ends
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -176,54 +185,75 @@ class HaLRTC(Method):
     def init(self, problem: Problem, work: Workspace) -> HaLRTCState:
         """Start from X = T, zero where missing, and Y_i = 0."""
         alpha = mode_weights("alpha", self.alpha, problem)
-        mu = first_coupling(problem, alpha) if self.mu0 is None else self.mu0 * problem.scale
-        return HaLRTCState(problem.y.copy(), [np.zeros_like(problem.y) for a in alpha if a > 0], mu)
+        mu = within(first_coupling(problem, alpha) if self.mu0 is None else self.mu0 * problem.scale, problem)
+        u = [np.zeros_like(problem.y) for _ in range(np.count_nonzero(alpha) - 1)]
+        return HaLRTCState(np.zeros_like(problem.y), u, min(mu, most(self.mu_max, problem)))
 
     def step(self, problem: Problem, state: HaLRTCState, work: Workspace) -> tuple[HaLRTCState, Step]:
         """Run one iteration of the ADMM (Algorithm 4 of the paper)."""
-        x, u, mu = state
-        alpha, total = mode_weights("alpha", self.alpha, problem), work.array("spare", x.shape, x.dtype)
-        m = [work.array(f"M {i}", x.shape, x.dtype) for i in range(len(u))]
-        mu_next = min(self.rho * mu, self.mu_max * problem.scale)
-        value, ranks = 0.0, []
-        modes = [i for i, a in enumerate(alpha) if a > 0]
-        for i, ui, held in zip(modes, u, m, strict=True):
+        w, u, mu = state
+        alpha, total = mode_weights("alpha", self.alpha, problem), work.array("spare", w.shape, w.dtype)
+        mu_next = min(self.rho * mu, most(self.mu_max, problem))
+        y, on, value, ranks, gaps = problem.y, problem.observed, 0.0, [], []
+        *others, last = np.flatnonzero(alpha)
 
-            def argument(piece: Piece, ui: np.ndarray = ui) -> np.ndarray:
-                a, b = piece(x), piece(ui)
-                return np.add(a, b, out=scratch("argument", a.shape, a.dtype))
+        def x(piece: Piece) -> np.ndarray:
+            """Return a piece of X."""
+            found = scratch("X", piece(w).shape, w.dtype)
+            found[...] = piece(w)
+            np.copyto(found, piece(y), where=piece(on))
+            return found
 
-            def add(piece: Piece, m: np.ndarray, _: np.ndarray, ui: np.ndarray = ui, held: np.ndarray = held) -> float:
-                piece(held)[...] = m
-                m -= piece(ui)
-                accumulate(piece(total), m, first=piece.unfolding.mode == modes[0])
-                return 0.0
+        for i, ui in [(last, None), *zip(others, u, strict=True)]:  # the last one is made of the others: it comes first
 
-            shrunk = Unfolding(x.shape, i).shrink(alpha[i] / mu, x.dtype, argument, add)  # (H-M)
+            def argument(piece: Piece, ui: np.ndarray | None = ui) -> np.ndarray:
+                if ui is not None:
+                    a = x(piece)
+                    return np.add(a, piece(ui), out=a)
+                a = np.add(piece(w), piece(y), out=scratch("argument", piece(w).shape, w.dtype))  # y is 0 off Omega
+                for one in u:
+                    a -= piece(one)
+                return a
+
+            def take(piece: Piece, m: np.ndarray, t: np.ndarray, ui: np.ndarray | None = ui) -> float:
+                t -= m  # R_i
+                accumulate(piece(total), t, first=ui is None)
+                m -= x(piece) if ui is None else t + m - piece(ui)  # M_i - X
+                if ui is not None:
+                    piece(ui)[...] = t
+                return square(m)
+
+            shrunk = Unfolding(w.shape, int(i)).shrink(alpha[i] / mu, w.dtype, argument, take)  # (H-M)
             value += alpha[i] * shrunk.value
             ranks.append(shrunk.rank)
+            gaps.append(math.sqrt(shrunk.total))
+        c, d = mu / mu_next, len(ranks)
 
-        def mean(total: np.ndarray, x: np.ndarray, y: np.ndarray, on: np.ndarray) -> tuple[float]:
-            total /= len(ranks)  # (H-X)
-            keep_known(total, y, on)
-            x -= total
-            return (float(x @ x),)
+        def multipliers(total: np.ndarray, w: np.ndarray, on: np.ndarray, *u: np.ndarray) -> tuple[float, ...]:
+            known = np.multiply(total, on, out=scratch("known", w.shape, w.dtype))
+            change = np.subtract(known, total, out=total)
+            change /= d  # X' - X
+            w *= ~on
+            w += change
+            last, sizes = scratch("last", w.shape, w.dtype), []
+            last[...] = known
+            for ui in u:
+                ui += change  # (H-R)
+                last -= ui
+                sizes.append(float(ui @ ui))
+                ui *= c
+            known *= c
+            w += known
+            return float(change @ change), float(last @ last), *sizes
 
-        def multiplier(m: np.ndarray, ui: np.ndarray, x: np.ndarray) -> tuple[float, float]:
-            m -= x
-            ui -= m  # (H-Y)
-            size = float(ui @ ui)
-            ui *= mu / mu_next
-            return float(m @ m), size
-
-        moved = math.sqrt(sums(mean, total, x, problem.y, problem.observed)[0])
-        sizes = [sums(multiplier, mi, ui, total) for mi, ui in zip(m, u, strict=True)]
-        gap, dual = (math.sqrt(max(s)) for s in zip(*sizes, strict=True))
-        dual = moved / max(dual, float(np.finfo(x.dtype).tiny))
-        step = Step(value, gap / problem.size, dual, moved / problem.size, mu, sum(ranks), sum(map(bool, ranks)))
-        work.lend("spare", x)
-        return HaLRTCState(total, u, mu_next), step
+        moved, *sizes = map(math.sqrt, sums(multipliers, total, w, on, *u))
+        dual = moved / max(*sizes, float(np.finfo(w.dtype).tiny))
+        step = Step(value, max(gaps) / problem.size, dual, moved / problem.size, mu, sum(ranks), sum(map(bool, ranks)))
+        return HaLRTCState(w, u, mu_next), step
 
     def answer(self, problem: Problem, state: HaLRTCState, work: Workspace) -> np.ndarray:
         """Return X."""
-        return state.x
+        x = work.array("spare", state.w.shape, state.w.dtype)
+        np.copyto(x, state.w)
+        np.copyto(x, problem.y, where=problem.observed)
+        return x

@@ -32,7 +32,7 @@ from ..problem import Problem
 from ..result import Step
 from ..transforms import Transform, check_r
 from .base import Method
-from .schedule import FIRST, pace
+from .schedule import FIRST, most, pace, within
 
 # The paper's settings, of which a method takes those that it has
 PAPER = dict(rho=1.1, mu0=1e-4, mu_max=1e10, tol=1e-8, absolute=True, penalty="nuclear", update_every=1, start="pca")
@@ -78,6 +78,10 @@ class Recipe(Method):
         """Return tol, but 1000 eps at least: the last digits of single precision cost steps in double, for no decibels."""
         return self.tol if self.absolute else max(self.tol, 1000 * eps)
 
+    def dual_tolerance(self, tolerance: float) -> float:
+        """Return 10 tol; the paper's stopping rule asks for no dual residual."""
+        return np.inf if self.absolute else super().dual_tolerance(tolerance)
+
     def prior(self, problem: Problem) -> Prior:
         """Return what the answer should be like."""
         raise AssertionError(f"{self.name} defines no prior")
@@ -92,18 +96,28 @@ class Recipe(Method):
         t, prior = kernels.of(problem.y).copy(problem.stack), self.prior(problem)
         state, fit = prior.start(t, work), self.fit.start(problem, t)
         mu = 1 / (FIRST * (prior.size(t, state, work) or 1.0)) if self.mu0 is None else self.mu0 * problem.scale
-        return State(t, mu, self.rho or pace(problem.mask), state, fit)
+        return State(
+            t,
+            min(within(mu, problem), 1 / (self._least(problem) or 1e-300)),
+            self.rho or pace(problem.mask),
+            state,
+            fit,
+        )
 
     def step(self, problem: Problem, state: State, work: Workspace) -> tuple[State, Step]:
         """Run one iteration of Algorithm 2."""
         t, mu, rho, prior, fit, last = state
-        most = np.inf if self.mu_max is None else self.mu_max * problem.scale
-        lam, lam_next = 1 / mu, max(1 / (rho * mu), 1 / most, self.fit.finest(problem))  # (30) mu-update
+        lam, lam_next = 1 / mu, max(1 / within(rho * mu, problem), self._least(problem))  # (30) mu-update
         found = self.prior(problem)(t, lam, prior, work)  # (26) Q-, (27) X-update
         agreed = self.fit(problem, t, found.x, lam, lam_next, fit, work)  # (28) E-, (29) Z-update
         residuals = agreed.primal, agreed.dual, agreed.change
         step = Step(found.value, *residuals, mu, found.rank, found.slices, found.learning, settled=mu >= last)
         return State(agreed.t, 1 / lam_next, rho, found.state, agreed.state, last), step
+
+    def _least(self, problem: Problem) -> float:
+        """Return where lam stops falling; 0: nowhere."""
+        least = 0.0 if self.mu_max is None else 1 / most(self.mu_max, problem)
+        return max(least, self.fit.finest(problem))
 
     def answer(self, problem: Problem, state: State, work: Workspace) -> Any:
         """Return X, in memory that the next step overwrites."""

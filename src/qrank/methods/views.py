@@ -29,6 +29,7 @@ from ..kernels.smoothing import ROUGH
 from ..priors import Average, MaximalVariance, QNorm, Seen
 from ..problem import Problem
 from ..result import Step
+from .schedule import within
 from .tqn import Recipe, State
 
 SQUARE, CUBE, DEEP = 8, 6, 4  # sides of blocks: in the plane alone; in the plane, and along the other axes
@@ -75,6 +76,7 @@ def views_of(shape: tuple[int, ...], smooth: Sequence[bool] | np.ndarray) -> lis
 class Views(Recipe):
     """The mean over views; the slice axes that are given are the plane that is cut into blocks."""
 
+    nearby: ClassVar[bool] = True
     name: ClassVar[str] = "views"
     about: ClassVar[str] = "the mean of the learned Q-norm's proxes over several arrangements of the array, annealed"
     single: ClassVar[float] = 3e-4
@@ -102,9 +104,10 @@ class Views(Recipe):
             tube, rows, columns = view.stack_shape(shape)
             seen.append(Seen(QNorm(MaximalVariance(min(tube, rows * columns)), self.penalty), view))
         judge, weights = None, self.weights
-        if self.judged and problem.held_out is not None and problem.held_out_values is not None:
-            every = max(1, len(problem.held_out) // JUDGES)
-            judge = problem.held_out[::every], problem.held_out_values[::every]
+        held = problem.held_out
+        if self.judged and held is not None and len(held) and problem.held_out_values is not None:
+            every = max(1, len(held) // JUDGES)
+            judge = held[::every], problem.held_out_values[::every]
         if weights is not None and weights.shape[-1] != len(seen) + weights.ndim - 1:
             raise InputError(f"weights must be {len(seen)} numbers, one for each view, not {weights.shape[-1]}")
         if weights is not None and weights.ndim == 2:
@@ -136,14 +139,14 @@ class Views(Recipe):
         mu = first * (1 if problem.start is None else WARM) if self.mu0 is None else self.mu0 * problem.scale
         rho = self.depth ** (1 / (self.steps - 1)) if self.rho is None else self.rho
         last = min(first * self.depth, 1 / (self.fit.finest(problem) or 1e-300)) / math.sqrt(rho)
-        return State(t, mu, rho, prior.start(t, work), self.fit.start(problem, t), last)
+        return State(t, within(mu, problem), rho, prior.start(t, work), self.fit.start(problem, t), last)
 
     def step(self, problem: Problem, state: State, work: Workspace) -> tuple[State, Step]:
         """Run one step, and see whether going on pays."""
         done = state.mu >= state.last
         state, step = super().step(problem, state, work)
         trail, full = np.array([one[:3] for one in state.prior.trail]), self.prior(problem).full
-        back = min(len(trail), 1 + math.ceil(1 / math.log(state.rho)))  # as long as sigma falls by e
+        back = min(len(trail), 1 + math.ceil(1 / max(math.log(state.rho), 1e-9)))  # as long as sigma falls by e
         if self.judged and trail[-1, 2]:
             errors, low = trail[:, 2], state.mu >= state.last / WARM
             stale = len(errors) - int(np.argmin(errors)) > PATIENCE

@@ -81,6 +81,7 @@ class ManifoldDescent(Learner):
     def prox(self, t: np.ndarray, lam: float, penalty: Penalty, state: QState, work: Workspace) -> Proxed:
         """Return X under Q after up to ``steps`` decreasing steps."""
         v, s = kernels.of(t).principal(t, self.r)
+        v = v * facing(v)  # a spun descent starts from them: which of the two each is must not hang on rounding
         f = Envelope(t, v, lam, penalty, work.array("spare", (self.r, *t.shape[1:]), t.dtype))
         rotation = spin(s, work.rng) if self.begin == "spun" else np.eye(self.r, dtype=t.dtype)
         here = f.value(rotation)
@@ -131,6 +132,16 @@ def spin(s: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     for i, j in pairwise(edges):
         rotation[i:j, i:j] = np.linalg.qr(rng.standard_normal((j - i, j - i)))[0]
     return rotation
+
+
+def facing(v: np.ndarray) -> np.ndarray:
+    """Return 1 or -1 for each column of v, (n, r): the sign that turns it to the same side as a vector that has no pattern.
+
+    >>> facing(np.array([[1.0, -1.0], [0.0, 0.0]]))
+    array([ 1., -1.])
+    """
+    side = np.sqrt(np.arange(1.0, len(v) + 1)) % 1 + 0.1
+    return np.where(side @ v < 0, -1, 1).astype(v.dtype)
 
 
 def nearest_orthogonal(m: np.ndarray) -> np.ndarray:

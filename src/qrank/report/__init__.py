@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError, MissingExtra
+from ..errors import InputError, MissingExtra, need
 from ..result import PAGES, Completion
 from . import charts, facts, fibres, pictures
 from .compared import comparison
@@ -25,10 +25,19 @@ from .page import render, write
 from .spectrum import Spectrum
 from .view import Span, View
 
-__all__ = ["fragment", "write_comparison", "write_report"]
+__all__ = ["check_packages", "fragment", "write_comparison", "write_report"]
 
 LARGEST_Q = 2000  # a fixed transform of a longer third mode is not drawn: its matrix would be large
 THUMBNAILS = 3
+
+
+def check_packages() -> None:
+    """Raise ``MissingExtra`` if a package that draws a page is missing, before hours are spent.
+
+    >>> check_packages()
+    """
+    for package in ("jinja2", "matplotlib", "PIL"):
+        need(package, "report", "a report")
 
 
 def write_report(

@@ -89,6 +89,7 @@ def _data(result: Completion, x: np.ndarray, view: View) -> list[tuple[str, str]
     missing = known.size - int(np.count_nonzero(known))
     values = x[known] if known.any() else x.ravel()
     first, second = result.slice_axes
+    blind = int(np.count_nonzero(result.undetermined)) if result.undetermined is not None else 0
     return [
         ("shape", " × ".join(str(n) for n in x.shape)),
         ("axes", ", ".join(view.names)),
@@ -96,6 +97,7 @@ def _data(result: Completion, x: np.ndarray, view: View) -> list[tuple[str, str]
         ("type", str(x.dtype)),
         ("entries", number(x.size)),
         ("missing", f"{number(missing)} ({share(missing, known.size)})"),
+        *([("undetermined", f"{number(blind)} (filled from nearby)")] if blind else []),
         ("known values", f"{number(float(values.min()))} to {number(float(values.max()))}"),
     ]
 

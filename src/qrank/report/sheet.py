@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import metrics
+from ..atomic import replacing
 from ..errors import FileError, need
 
 
@@ -34,8 +35,9 @@ def draw(path: Path, truth: np.ndarray, known: np.ndarray, answers: dict[str, np
 
 
 def save(figure: Any, path: Path, what: str, dpi: int) -> None:
-    """Write a Matplotlib figure, or say in a sentence why it cannot be."""
+    """Write a Matplotlib figure as a whole, or say in a sentence why it cannot be."""
     try:
-        figure.savefig(path, dpi=dpi)
+        with replacing(path) as beside:
+            figure.savefig(beside, dpi=dpi)
     except OSError as error:
         raise FileError(f"{what} {path} cannot be written: {error.strerror}") from error

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from ..api import guessed_axes
+from ..checkpoint import Journal
 from ..choose import FEW, tried
 from ..errors import ConvergenceWarning, need
 from ..problem import Problem
@@ -121,9 +121,7 @@ def inspect(
     basis, measured_on, choice = values, "of the data", None
     if shown.count >= FEW:
         with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
-            found = tried(
-                replace(shown, held_out=None, held_out_values=None), "balanced", rng, None, time.perf_counter()
-            )
+            found = tried(replace(shown, held_out=None, held_out_values=None), "balanced", rng, None, Journal(None))
         choice = replace(found.choice, seconds=sum(one.seconds for one in found.choice.trials))
         if not whole:
             filled = found.mixed(found.trial)

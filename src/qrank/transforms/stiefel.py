@@ -9,6 +9,7 @@ stays on the manifold and has Q'(0) = -A Q. For f along it, f'(0) = <P, -A Q> = 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Generic, NamedTuple, TypeVar
 
@@ -55,7 +56,7 @@ def norm_bound(a: np.ndarray) -> float:
     4.0
     """
     size = np.abs(a)
-    return float(np.sqrt(size.sum(axis=0).max() * size.sum(axis=1).max()))
+    return math.sqrt(float(size.sum(axis=0).max()) * float(size.sum(axis=1).max()))
 
 
 def printed_step(q: np.ndarray, p: np.ndarray, a: np.ndarray) -> float:

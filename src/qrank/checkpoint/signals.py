@@ -1,0 +1,48 @@
+"""Ctrl-C and SIGTERM while a checkpoint is kept: the step is finished, the state written, the result so far returned."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from types import FrameType
+from typing import Any
+
+from ..result import OnStep, Record
+
+
+class Stopping:
+    """While it lasts, a first Ctrl-C or SIGTERM asks the run to stop after its step; a second one does what it always does.
+
+    Signals that the program handles itself, and those of programs that call from another thread, are left alone.
+
+    >>> with Stopping() as stopping:
+    ...     bool(stopping.watching(None)(Record(1, 0.5, 12.0, 0.1, 0.2, 0.1, 1e-3, 7, 3)))
+    False
+    """
+
+    def __init__(self) -> None:
+        self.asked = False
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> Stopping:
+        if threading.current_thread() is threading.main_thread():
+            for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGTERM, signal.SIG_DFL)):
+                if signal.getsignal(number) == usual:
+                    self._before[number] = signal.signal(number, self._on_signal)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for number, before in self._before.items():
+            signal.signal(number, before)
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        self.asked = True
+        signal.signal(number, self._before[number])  # the second one
+
+    def watching(self, on_step: OnStep | None) -> OnStep:
+        """Return an ``on_step`` that calls another one, and stops the run also where a signal has asked for it."""
+
+        def watched(record: Record) -> bool:
+            return bool(on_step is not None and on_step(record)) or self.asked
+
+        return watched

@@ -1,0 +1,84 @@
+"""Runs of candidates on one problem: every step is told, and what came out is kept."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from ..checkpoint import Journal
+from ..methods import Method
+from ..methods.views import Views
+from ..problem import Problem
+from ..result import OnStep, Record, Status
+from ..run import Run
+from .candidates import Candidate
+
+
+class Stopped(Exception):
+    """The caller has seen enough."""
+
+
+@dataclass(eq=False)
+class Outcome:
+    """What a run of a candidate left."""
+
+    candidate: Candidate
+    method: Method  # as a run of all that is known would take it
+    x: np.ndarray  # of the problem's shape, scaled
+    deviation: np.ndarray | None
+    status: Status
+    seconds: float
+    records: list[Record]
+
+
+@dataclass(eq=False)
+class Runner:
+    """Runs candidates on one problem, tells of every step, and keeps what came out."""
+
+    problem: Problem
+    rng: np.random.Generator
+    on_step: OnStep | None
+    journal: Journal
+    steps: int = 0
+    stopped: bool = False
+    seconds: float = 0.0  # of all runs before the one under way
+    done: dict[str, Outcome] = field(default_factory=dict)
+
+    def run(self, candidate: Candidate, start: np.ndarray | None = None, losing: float = np.inf) -> Outcome:
+        """Run a candidate to its end, or until its held-out error is above ``losing`` after its first step."""
+        problem, begun = replace(self.problem, start=start), time.perf_counter()
+        run, earlier = self.journal.open(problem, candidate.method, self.rng)
+        begun -= run.seconds
+        records = [self._told(record) for record in earlier]
+        for record in self.journal.steps(run):
+            records.append(self._told(record))
+            if self.on_step is not None and self.on_step(records[-1]):
+                self.journal.stop(run)
+                self._keep(candidate, run, begun, records)
+                raise Stopped
+            if record.holdout is not None and record.holdout > losing:
+                break
+        self.journal.finish(run)
+        return self._keep(candidate, run, begun, records)
+
+    def _told(self, record: Record) -> Record:
+        self.steps += 1
+        return replace(record, step=self.steps, seconds=self.seconds + record.seconds)
+
+    def _keep(self, candidate: Candidate, run: Run, begun: float, records: list[Record]) -> Outcome:
+        self.seconds += run.seconds
+        method = candidate.method
+        if isinstance(method, Views) and method.judged:
+            method = method.as_judged(self.problem, run.state)
+        x = np.array(run.answer()).reshape(self.problem.y.shape)
+        deviation = run.deviation()
+        found = Outcome(candidate, method, x, deviation, run.status, time.perf_counter() - begun, records)
+        if np.isfinite(x).all():
+            self.done[candidate.name] = found
+        return found
+
+    def held_out(self, x: np.ndarray) -> float:
+        """Return the error on the hidden entries."""
+        return self.problem.held_out_error(x) or 0.0

@@ -1,0 +1,359 @@
+"""Files that claim more than they hold, or than there is memory for: one sentence, and no memory taken."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import struct
+import subprocess
+import sys
+import zipfile
+import zlib
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+import scipy.io
+import tifffile
+import xarray as xr
+import zarr
+from PIL import Image
+
+from qrank.errors import FileError
+from qrank.files import read, room, write
+
+HUGE = (1 << 10, 1 << 10, 1 << 10)  # 8 GB of float64
+MOST = 150  # MB that reading a lying file may take beside what the libraries take
+
+
+def lying_npy(path: Path) -> None:
+    with path.open("wb") as stream:
+        np.lib.format.write_array_header_1_0(stream, {"descr": "<f8", "fortran_order": False, "shape": HUGE})
+        stream.write(bytes(64))
+
+
+def lying_npz(path: Path) -> None:
+    inside = io.BytesIO()
+    np.lib.format.write_array_header_1_0(inside, {"descr": "<f8", "fortran_order": False, "shape": HUGE})
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("x.npy", inside.getvalue() + bytes(1 << 20))
+
+
+def bomb_npz(path: Path) -> None:
+    """A header of a quarter of a gigabyte, packed into a quarter of a megabyte."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive, archive.open("x.npy", "w") as stream:
+        stream.write(b"\x93NUMPY\x02\0" + struct.pack("<I", 1 << 28))
+        for _ in range(1 << 8):
+            stream.write(b" " * (1 << 20))
+
+
+def lying_h5(path: Path) -> None:
+    with h5py.File(path, "w") as file:
+        file.create_dataset("x", HUGE, "f8", chunks=(16, 16, 16), compression="gzip")
+
+
+def chunky_h5(path: Path) -> None:
+    """A few numbers, in a chunk of gigabytes."""
+    with h5py.File(path, "w") as file:
+        file.create_dataset("x", (4, 4), "f8", maxshape=(None, None), chunks=(1 << 14, 1 << 14))
+
+
+def lying_nc(path: Path) -> None:
+    with h5py.File(path, "w") as file:
+        file.create_dataset("x", HUGE, "f8")
+        for axis in range(3):
+            file.create_dataset(f"d{axis}", (1 << 10,), "f8").make_scale(f"d{axis}")
+            file["x"].dims[axis].attach_scale(file[f"d{axis}"])
+
+
+def lying_old_nc(path: Path) -> None:
+    dataset = xr.Dataset({"x": (("t", "y", "z"), np.zeros((3, 4, 5)))})
+    dataset.to_netcdf(path, engine="scipy", format="NETCDF3_64BIT")
+    content = path.read_bytes()
+    for old, name in ((3, b"t"), (4, b"y"), (5, b"z")):
+        before = struct.pack(">I", 1) + name + b"\0\0\0"
+        assert before + struct.pack(">I", old) in content
+        content = content.replace(before + struct.pack(">I", old), before + struct.pack(">I", 1 << 10))
+    path.write_bytes(content)
+
+
+def lying_mat(path: Path) -> None:
+    scipy.io.savemat(path, {"x": np.zeros((3, 4, 5))})
+    content = path.read_bytes()
+    shape = struct.pack("<3i", 3, 4, 5)
+    assert shape in content
+    path.write_bytes(content.replace(shape, struct.pack("<3i", *HUGE)))
+
+
+def bomb_mat(path: Path) -> None:
+    """A variable whose name takes a quarter of a gigabyte, packed into a quarter of a megabyte."""
+    count = 1 << 28
+    head = struct.pack("<4I", 6, 8, 6, 0) + struct.pack("<4I", 5, 8, 2, 2) + struct.pack("<2I", 1, count)
+    packer = zlib.compressobj()
+    parts = [packer.compress(struct.pack("<2I", 14, len(head) + count + 48) + head)]
+    parts += [packer.compress(b"a" * (1 << 20)) for _ in range(1 << 8)]
+    packed = b"".join([*parts, packer.compress(struct.pack("<2I", 9, 32) + bytes(32)), packer.flush()])
+    header = b"MATLAB 5.0 MAT-file".ljust(124) + struct.pack("<H", 0x100) + b"IM"
+    path.write_bytes(header + struct.pack("<2I", 15, len(packed)) + packed)
+
+
+def lying_new_mat(path: Path) -> None:
+    with h5py.File(path, "w", userblock_size=512) as file:
+        file.create_dataset("x", HUGE, "f8")
+    with path.open("r+b") as stream:
+        stream.write(b"MATLAB 7.3 MAT-file")
+
+
+def lying_zarr(path: Path) -> None:
+    zarr.create_array(store=str(path), shape=HUGE, dtype="f8", chunks=(64, 64, 64))
+
+
+def crumbled_zarr(path: Path) -> None:
+    """Millions of chunks of one number each."""
+    zarr.create_array(store=str(path), shape=(1 << 22,), dtype="f8", chunks=(1,))
+
+
+def chunky_zarr(path: Path) -> None:
+    zarr.create_array(store=str(path), shape=(4, 4), dtype="f8", chunks=(1 << 14, 1 << 14))
+
+
+def png(path: Path, side: int, depth: int, colour: int) -> None:
+    def chunk(name: bytes, content: bytes) -> bytes:
+        return struct.pack(">I", len(content)) + name + content + struct.pack(">I", zlib.crc32(name + content))
+
+    header = struct.pack(">IIBBBBB", side, side, depth, colour, 0, 0, 0)
+    path.write_bytes(
+        b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(bytes(9))) + chunk(b"IEND", b"")
+    )
+
+
+def lying_tiff(path: Path) -> None:
+    tifffile.imwrite(path, np.zeros((8, 8), np.uint8), compression="zlib", metadata=None)
+    with tifffile.TiffFile(path, mode="r+b") as file:
+        for name in ("ImageWidth", "ImageLength", "RowsPerStrip"):
+            file.pages.first.tags[name].overwrite(30000)
+
+
+def lying_gif(path: Path) -> None:
+    side = struct.pack("<HH", 15000, 15000)
+    path.write_bytes(b"GIF89a" + side + b"\xf0\0\0" + bytes(6) + b"," + bytes(4) + side + b"\0\x02\x02\x44\x01\0;")
+
+
+def lying_bmp(path: Path) -> None:
+    Image.fromarray(np.zeros((8, 8), np.uint8)).save(path)
+    content = bytearray(path.read_bytes())
+    content[18:26] = struct.pack("<ii", 12000, 12000)
+    path.write_bytes(content)
+
+
+LIARS = {
+    "a.npy": lying_npy,
+    "a.npz": lying_npz,
+    "bomb.npz": bomb_npz,
+    "a.h5": lying_h5,
+    "chunk.h5": chunky_h5,
+    "a.nc": lying_nc,
+    "old.nc": lying_old_nc,
+    "a.mat": lying_mat,
+    "bomb.mat": bomb_mat,
+    "new.mat": lying_new_mat,
+    "a.zarr": lying_zarr,
+    "crumbs.zarr": crumbled_zarr,
+    "chunk.zarr": chunky_zarr,
+    "a.png": lambda path: png(path, 13000, 8, 6),
+    "huge.png": lambda path: png(path, 1 << 17, 8, 0),
+    "deep.png": lambda path: png(path, 13000, 16, 6),
+    "a.tif": lying_tiff,
+    "a.gif": lying_gif,
+    "a.bmp": lying_bmp,
+}
+
+# Reads each file by itself, and tells what was said and how much memory was taken at most.
+READ_ALL = """
+import json, os, resource, sys, time
+from pathlib import Path
+from qrank.files import read
+folder = Path(sys.argv[1])
+def peak():
+    return int(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM"))) >> 10
+for good in sorted((folder / "good").iterdir()):
+    read(good)  # so that what the libraries take for themselves is taken
+for name in sys.argv[2:]:
+    open("/proc/self/clear_refs", "w").write("5")
+    before, start, said = peak(), time.perf_counter(), "nothing"
+    try:
+        read(folder / name)
+    except Exception as error:
+        said = f"{type(error).__name__}: {error}"
+    print(json.dumps([name, said, peak() - before, time.perf_counter() - start]))
+"""
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/clear_refs"), reason="measures memory as Linux tells it")
+def test_a_file_that_claims_more_than_it_holds_takes_no_memory(tmp_path):
+    (tmp_path / "good").mkdir()
+    for name in ("a.npz", "a.mat", "a.h5", "a.nc", "a.zarr", "a.tif", "a.gif"):
+        write(tmp_path / "good" / name, np.zeros((3, 16, 16), np.uint8))
+    write(tmp_path / "good" / "a.png", np.zeros((16, 16), np.uint8))
+    for name, make in LIARS.items():
+        make(tmp_path / name)
+    words = [sys.executable, "-c", READ_ALL, str(tmp_path), *LIARS]
+    done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=120)
+    told = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [name for name, *_ in told] == list(LIARS)
+    for name, said, taken, seconds in told:
+        assert said.startswith("FileError: "), (name, said)
+        assert "\n" not in said
+        assert name in said
+        assert "damaged or cut short" in said
+        assert "too large" not in said
+        assert taken < MOST, (name, taken)
+        assert seconds < 10, (name, seconds)
+
+
+@pytest.mark.parametrize("name", ["a.npy", "a.npz", "a.mat", "a.h5", "a.zarr", "a.nc", "a.tif", "a.mkv", "a.png", "in"])
+def test_an_honest_file_that_is_too_large_is_told_so(tmp_path, monkeypatch, name):
+    film = np.random.default_rng(0).integers(0, 256, (4, 40, 50), dtype=np.uint8)
+    write(tmp_path / name, film[0] if name == "a.png" else film)
+    monkeypatch.setattr(room, "SMALL", 100)
+    monkeypatch.setattr("qrank.files.read_video.SMALL", 100)
+    monkeypatch.setattr(room, "free_memory", lambda: 1500)
+    monkeypatch.setattr("qrank.files.read_video.free_memory", lambda: 1500)
+    with pytest.raises(FileError, match=r"is too large: reading it takes .* of memory and 1.5 kB are free") as caught:
+        read(tmp_path / name)
+    assert "damaged" not in str(caught.value)
+    monkeypatch.setattr(room, "free_memory", lambda: None)  # unknown: what is honest is tried
+    monkeypatch.setattr("qrank.files.read_video.free_memory", lambda: None)
+    assert read(tmp_path / name).data.size == (2000 if name == "a.png" else 8000)
+
+
+def test_a_picture_that_pillow_finds_too_large(tmp_path, monkeypatch):
+    write(tmp_path / "a.png", np.random.default_rng(0).integers(0, 256, (40, 50), dtype=np.uint8))
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 100)
+    with pytest.raises(FileError, match="is too large: it has 2000 pixels, more than Pillow opens"):
+        read(tmp_path / "a.png")
+
+
+def test_memory_that_runs_out_is_told_as_such(tmp_path, monkeypatch):
+    write(tmp_path / "a.npy", np.zeros((4, 4)))
+
+    def full(*_, **__):
+        raise MemoryError
+
+    monkeypatch.setattr(np.lib.format, "read_array", full)
+    with pytest.raises(FileError, match="is too large for the memory there is"):
+        read(tmp_path / "a.npy")
+
+
+# --- how much memory is free
+
+
+def machine(folder: Path, monkeypatch, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    monkeypatch.setattr(room, "PROC", folder / "proc")
+    monkeypatch.setattr(room, "CGROUPS", folder / "cgroup")
+
+
+def test_the_smallest_limit_counts(tmp_path, monkeypatch):
+    monkeypatch.setattr(room, "resource", None)
+    machine(tmp_path, monkeypatch, {"proc/meminfo": "MemTotal: 9 kB\nMemAvailable:    8000 kB\n"})
+    assert room.free_memory() == 8000 << 10
+    # Version 2: the group itself has no limit, the one above it has.
+    machine(
+        tmp_path,
+        monkeypatch,
+        {
+            "proc/self/cgroup": "0::/a/b\n",
+            "cgroup/a/b/memory.max": "max\n",
+            "cgroup/a/b/memory.current": "7\n",
+            "cgroup/a/memory.max": "5000\n",
+            "cgroup/a/memory.current": "3000\n",
+            "cgroup/a/memory.stat": "anon 5\ninactive_file 500\n",
+        },
+    )
+    assert room.free_memory() == 2500
+    # Version 1, within a container: the path is the host's, and the root is the group.
+    machine(
+        tmp_path,
+        monkeypatch,
+        {
+            "proc/self/cgroup": "5:memory:/docker/123\n4:cpu:/\n",
+            "cgroup/memory/memory.limit_in_bytes": "4000\n",
+            "cgroup/memory/memory.usage_in_bytes": "3500\n",
+        },
+    )
+    assert room.free_memory() == 500
+
+
+def test_the_limit_of_the_process_counts():
+    resource = pytest.importorskip("resource")
+    code = (
+        "import resource; resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))\n"
+        "from qrank.files.room import free_memory; print(free_memory())"
+    )
+    assert resource
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert 0 < int(done.stdout) < 4 << 30
+
+
+# --- other files, pipes
+
+
+def test_hdf5_does_not_follow_other_files(tmp_path):
+    secret = tmp_path / "secret.bin"
+    secret.write_bytes(bytes(range(128)))
+    with h5py.File(tmp_path / "other.h5", "w") as file:
+        file["x"] = np.ones((4, 4))
+    for suffix in ("h5", "nc", "mat"):
+        with h5py.File(tmp_path / f"external.{suffix}", "w") as file:
+            file.create_dataset("x", (4, 4), "f8", external=[(str(secret), 0, 128)])
+        with h5py.File(tmp_path / f"virtual.{suffix}", "w") as file:
+            layout = h5py.VirtualLayout((4, 4), "f8")
+            layout[...] = h5py.VirtualSource(str(tmp_path / "other.h5"), "x", (4, 4))
+            file.create_virtual_dataset("x", layout)
+        for name, text in (("external", "in external storage"), ("virtual", "virtual")):
+            with pytest.raises(FileError, match=rf"{name}.{suffix}::x is {text}: other files are not followed"):
+                read(tmp_path / f"{name}.{suffix}")
+        with h5py.File(tmp_path / f"linked.{suffix}", "w") as file:
+            file["x"] = h5py.ExternalLink(str(tmp_path / "other.h5"), "x")
+        said = "is a link to another file" if suffix == "nc" else "no array of numbers"
+        with pytest.raises(FileError, match=said):
+            read(tmp_path / f"linked.{suffix}")
+
+
+def test_a_zarr_store_does_not_lead_out_of_itself(tmp_path):
+    secret = tmp_path / "secret.bin"
+    secret.write_bytes(bytes(range(128)))
+    zarr.create_array(store=str(tmp_path / "a.zarr"), data=np.ones((4, 4)), compressors=None)
+    chunk = next(file for file in (tmp_path / "a.zarr" / "c").rglob("*") if file.is_file())
+    chunk.unlink()
+    chunk.symlink_to(secret)
+    with pytest.raises(FileError, match="has a link to what is outside of it: c/0/0; it is not followed"):
+        read(tmp_path / "a.zarr")
+
+
+def test_a_playlist_is_no_video(tmp_path):
+    write(tmp_path / "secret.mp4", np.zeros((4, 16, 16), np.uint8))
+    for line in ("#EXTM3U\n#EXT-X-TARGETDURATION:10\n#EXTINF:10.0,\n", "ffconcat version 1.0\nfile "):
+        (tmp_path / "a.mp4").write_text(line + "secret.mp4\n")
+        with pytest.raises(FileError, match=r"a.mp4 cannot be read as a video"):
+            read(tmp_path / "a.mp4")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs POSIX")
+@pytest.mark.parametrize("name", ["a.npy", "a.mp4", "a.png", "a"])
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path, name):
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(FileError, match="is a pipe or a device, not a file"):
+        read(tmp_path / name)
+    (tmp_path / "link.npy").symlink_to("/dev/zero")
+    with pytest.raises(FileError, match="is a pipe or a device, not a file"):
+        read(tmp_path / "link.npy")
+    (tmp_path / "b.zarr").mkdir()
+    os.mkfifo(tmp_path / "b.zarr" / "zarr.json")
+    with pytest.raises(FileError, match="neither file nor folder"):
+        read(tmp_path / "b.zarr")
