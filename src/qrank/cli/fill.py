@@ -98,7 +98,8 @@ def fill(
     work_type = _work_type(dtype, loaded.data.dtype)
     if loaded.data.dtype.kind == "f":
         loaded = replace(loaded, data=loaded.data.astype(work_type, copy=False))
-    rng, limits = np.random.default_rng(seed), {"below": missing_below, "above": missing_above}
+    rng: Any = np.random.default_rng(seed)
+    limits: dict[str, Any] = {"below": missing_below, "above": missing_above}
     gone = missing_mask(loaded, value=missing_value, mask_file=missing_mask_file, **limits)
     hidden = missing_mask(loaded, drop=drop, rng=rng) & ~gone if drop else np.zeros_like(gone)
     guess = chooses and slice_axes is None and loaded.unnamed
