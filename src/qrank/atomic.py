@@ -102,6 +102,8 @@ def unbroken() -> Iterator[None]:
     waiting: list[int] = []
     with ExitStack() as stack:
         for number in (signal.SIGINT, signal.SIGTERM):
+            if signal.getsignal(number) is None:  # set by no Python: it could not be put back
+                continue
             with suppress(ValueError):  # not in the main thread: signals are not ours to take
                 before = signal.signal(number, lambda number, _: waiting.append(number))
                 stack.callback(signal.signal, number, before)

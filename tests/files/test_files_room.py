@@ -229,6 +229,20 @@ def test_an_honest_file_that_is_too_large_is_told_so(tmp_path, monkeypatch, name
     assert read(tmp_path / name).data.size == (2000 if name == "a.png" else 8000)
 
 
+def test_a_recording_of_which_most_was_never_written_is_honest(tmp_path):
+    """100 MB, of which HDF5 and zarr store the hundredth part that was written; the rest is their fill value."""
+    shape, chunk = (100, 512, 512), (1, 512, 512)
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file.create_dataset("x", shape, "f4", chunks=chunk, fillvalue=np.nan)[7] = 1
+    zarr.create_array(store=str(tmp_path / "a.zarr"), shape=shape, dtype="f4", chunks=chunk, fill_value=np.nan)[7] = (
+        np.random.default_rng(0).random((512, 512), np.float32)
+    )
+    for name in ("a.h5", "a.zarr"):
+        data = read(tmp_path / name).data
+        assert data.shape == shape
+        assert np.isfinite(data).sum() == 512 * 512
+
+
 def test_a_picture_that_pillow_finds_too_large(tmp_path, monkeypatch):
     write(tmp_path / "a.png", np.random.default_rng(0).integers(0, 256, (40, 50), dtype=np.uint8))
     monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 100)

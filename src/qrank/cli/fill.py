@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_text
+import os
 import shlex
 import sys
 import warnings
@@ -16,6 +17,7 @@ from rich.console import Console
 
 from .. import files
 from ..api import complete, guessed_axes
+from ..checkpoint import Checkpoint
 from ..errors import InputError
 from ..files import Loaded
 from ..files.loaded import restore
@@ -96,10 +98,8 @@ def fill(
     work_type = _work_type(dtype, loaded.data.dtype)
     if loaded.data.dtype.kind == "f":
         loaded = replace(loaded, data=loaded.data.astype(work_type, copy=False))
-    rng = np.random.default_rng(seed)
-    gone = missing_mask(
-        loaded, value=missing_value, mask_file=missing_mask_file, below=missing_below, above=missing_above
-    )
+    rng, limits = np.random.default_rng(seed), {"below": missing_below, "above": missing_above}
+    gone = missing_mask(loaded, value=missing_value, mask_file=missing_mask_file, **limits)
     hidden = missing_mask(loaded, drop=drop, rng=rng) & ~gone if drop else np.zeros_like(gone)
     guess = chooses and slice_axes is None and loaded.unnamed
     layout = Layout.of(loaded.data.shape, guessed_axes(loaded.data, ~(gone | hidden)) if guess else axes)
@@ -213,6 +213,16 @@ def native(x: np.ndarray, loaded: Loaded, fit: Fit, known: np.ndarray) -> np.nda
     if loaded.data.dtype.kind == "f":
         return x
     return fit.restore(restore(x, loaded.data.dtype, loaded.name), loaded.data, known)
+
+
+def _checkpoint(path: Path | None, *others: str | Path | None) -> Checkpoint | None:
+    """Return where the run is kept; a file that has another purpose is refused."""
+    check_place(path, "the checkpoint")
+    if path is None:
+        return None
+    if os.path.realpath(path) in (os.path.realpath(other) for other in others if other is not None):
+        raise InputError(f"the checkpoint {path} needs a file of its own: name another")
+    return Checkpoint(path, keep=True)
 
 
 def _configured(method: str, preset: str | None, option: list[str] | None, effort: str | None) -> Method:

@@ -37,13 +37,3 @@ def sentence(found: dict[str, Any]) -> str:
     hidden = f"{found['psnr_hidden']:.2f} dB over the dropped entries"
     measured = f"{found['psnr']:.2f} dB ({hidden})" if "psnr" in found else hidden
     return f"against what was dropped: PSNR {measured}" + (f", SSIM {found['ssim']:.4f}" if "ssim" in found else "")
-
-
-def _checkpoint(path: Path | None, *others: str | Path | None) -> Checkpoint | None:
-    """Return where the run is kept; a file that has another purpose is refused."""
-    check_place(path, "the checkpoint")
-    if path is None:
-        return None
-    if os.path.realpath(path) in (os.path.realpath(other) for other in others if other is not None):
-        raise InputError(f"the checkpoint {path} needs a file of its own: name another")
-    return Checkpoint(path, keep=True)

@@ -64,7 +64,9 @@ def read(path: Path, ask: Ask) -> Loaded:
 def _check(path: Path, series: Any) -> None:
     """Refuse what cannot be in the file, or not in memory; a tile is read as a whole."""
     page = series.keyframe
-    densest = {1: PLAIN, **dict.fromkeys(ZLIB, DEFLATE)}.get(int(page.compression), DENSEST)
+    # Tiles of nothing need not be stored.
+    plain = DEFLATE if page.is_tiled else PLAIN
+    densest = {1: plain, **dict.fromkeys(ZLIB, DEFLATE)}.get(int(page.compression), DENSEST)
     copies = 5 if page.photometric.name == "PALETTE" else 2
     for cells in (series.shape, page.shape, page.chunks):
         check_room(path, math.prod(cells) * np.dtype(page.dtype).itemsize, path.stat().st_size, densest, copies)

@@ -119,7 +119,7 @@ class SiLRTC(Method):
 
         for i in modes:  # (S-M), piece by piece, and added up at once
             shrunk = Unfolding(w.shape, i).shrink(alpha[i] / beta, w.dtype, lambda piece: piece(w), add)
-            value += alpha[i] * shrunk.value
+            value += float(alpha[i]) * shrunk.value
             ranks.append(shrunk.rank)
             gaps.append(math.sqrt(shrunk.total))  # ||M_i - X||_F
 
@@ -223,8 +223,8 @@ class HaLRTC(Method):
                     piece(ui)[...] = t
                 return square(m)
 
-            shrunk = Unfolding(w.shape, int(i)).shrink(alpha[i] / mu, w.dtype, argument, take)  # (H-M)
-            value += alpha[i] * shrunk.value
+            shrunk = Unfolding(w.shape, int(i)).shrink(float(alpha[i]) / mu, w.dtype, argument, take)  # (H-M)
+            value += float(alpha[i]) * shrunk.value
             ranks.append(shrunk.rank)
             gaps.append(math.sqrt(shrunk.total))
         c, d = mu / mu_next, len(ranks)
