@@ -12,7 +12,7 @@ from conftest import LONG
 
 COUNT = 200 if LONG else 80
 ROOM = COUNT * 60_000  # bytes that may come and go: less than half an array for each call
-ALL = "vmtqn,tnn,halrtc,views,motqn,patches,kriging,f-tnn,tmac,latent,silrtc,interpolate,smooth,auto"
+ALL = "vmtqn,tnn,halrtc,views,motqn,patches,kriging,tmac,latent,silrtc,interpolate,smooth"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
