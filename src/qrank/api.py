@@ -147,7 +147,9 @@ def _undetermined(method: Method, problem: Problem, cut: Patches | None) -> np.n
 def _from_nearby(x: Any, blind: np.ndarray, problem: Problem, method: Method) -> Any:
     """Return x with something to stand on where the model says nothing, and say so."""
     how = "what was chosen takes them from the known entries nearby"
-    if not method.nearby:
+    if not isinstance(problem.y, np.ndarray):
+        how = "they are as the method left them, for arrays of this kind cannot be interpolated"
+    elif not method.nearby:
         filled = METHODS["interpolate"].configured()
         fill = problem.unscaled(np.array(Run(problem, filled).finished()).reshape(problem.y.shape))
         x, how = np.where(blind, fill, x), "they were interpolated along the smoothest axis"

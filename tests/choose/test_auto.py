@@ -160,3 +160,10 @@ def test_the_plane_of_pictures():
     assert plane((30, 40, 3), (0.1, 0.1, 0.2)) == (0, 1)
     assert plane((60, 80, 74), (0.25, 0.22, 0.1)) == (0, 1)
     assert plane((2, 3), (1.0, 1.0)) == (0, 1)
+
+
+def test_limits_hold_for_every_run(film, rng):
+    known = rng.random(film.shape) < 0.4
+    short = qrank.complete(film, known, max_steps=3)
+    assert len(short.history) <= 3 * len(short.choice.trials)
+    assert not np.array_equal(short.x, qrank.complete(film, known).x)

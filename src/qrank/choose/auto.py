@@ -58,13 +58,13 @@ class Tried(NamedTuple):
         return _sum({name: self.weights[name] for name in self.names if name in source.done}, source, self.cut)
 
 
-def tried(problem: Problem, effort: str, rng: np.random.Generator, on_step: OnStep | None, journal: Journal) -> Tried:
+def tried(problem: Problem, auto: Auto, rng: np.random.Generator, on_step: OnStep | None, journal: Journal) -> Tried:
     """Try candidates on known entries that are hidden from them, and weigh them; when stopped, with those there are."""
-    box = part(problem.observed, PART * (4 if effort == "best" else 1), rng)
+    box = part(problem.observed, PART * (4 if auto.effort == "best" else 1), rng)
     region = problem if box is None else problem.part(box)
-    trial = Runner(region.without(np.flatnonzero(hidden(region.observed, rng))), rng, on_step, journal)
+    trial = Runner(region.without(np.flatnonzero(hidden(region.observed, rng))), rng, on_step, journal, auto)
     try:
-        _try_all(trial, effort)
+        _try_all(trial, auto.effort)
     except Stopped:
         trial.stopped = True
     return Tried(trial, box, *_weighed(trial, rng, box is not None))
@@ -74,10 +74,11 @@ def choose(problem: Problem, auto: Auto, rng: np.random.Generator, on_step: OnSt
     """Complete a problem by what is best for it; the journal gives the runs."""
     begun = time.perf_counter() - journal.seconds
     if auto.effort == "fast" or auto.noise is not None or problem.count < FEW:
-        return _fast(problem, rng, on_step, begun, journal, noise=auto.noise, simply=problem.count == 1)
-    found = tried(problem, auto.effort, rng, on_step, journal)
+        return _fast(problem, rng, on_step, begun, journal, auto, simply=problem.count == 1)
+    found = tried(problem, auto, rng, on_step, journal)
     trial, whole = found.trial, found.box is None
-    final = Runner(problem, rng, None if trial.stopped else on_step, journal, trial.steps, seconds=trial.seconds)
+    final = Runner(problem, rng, None if trial.stopped else on_step, journal, auto, trial.steps)
+    final.seconds = trial.seconds
     final.stopped = trial.stopped
     try:
         for name in found.names if not trial.stopped else []:
@@ -86,7 +87,7 @@ def choose(problem: Problem, auto: Auto, rng: np.random.Generator, on_step: OnSt
         final.stopped = True
     source = final if any(name in final.done for name in found.names) else trial
     if source is trial and not whole:
-        return _fast(problem, rng, None, begun, journal, steps=BRIEF, stopped=True)
+        return _fast(problem, rng, None, begun, journal, auto, steps=BRIEF, stopped=True)
     x = found.mixed(source)
     ready = {name: (found.weights[name], source.done[name]) for name in found.names if name in source.done}
     error = np.where(problem.observed, 0, found.spread(signs_of(problem, x, ready))).astype(problem.y.dtype)
@@ -102,15 +103,15 @@ def _fast(
     on_step: OnStep | None,
     begun: float,
     journal: Journal,
+    auto: Auto,
     steps: int = 36,
     stopped: bool = False,
-    noise: float | None = None,
     simply: bool = False,
 ) -> Chosen:
     """Return the mean over views with equal weights, or just the smooth fill; nothing is tried."""
-    runner = Runner(problem, rng, on_step, journal)
+    runner = Runner(problem, rng, on_step, journal, auto)
     name = "smooth" if simply else "views"
-    candidate = Candidate(name, METHODS[name].configured(**({} if simply else {"steps": steps, "noise": noise})))
+    candidate = Candidate(name, METHODS[name].configured(**({} if simply else {"steps": steps, "noise": auto.noise})))
     try:
         found = runner.run(candidate)
     except Stopped:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ..checkpoint import Journal
-from ..methods import Method
+from ..methods import Auto, Method
 from ..methods.views import Views
 from ..problem import Problem
 from ..result import OnStep, Record, Status
@@ -41,6 +41,7 @@ class Runner:
     rng: np.random.Generator
     on_step: OnStep | None
     journal: Journal
+    limits: Auto
     steps: int = 0
     stopped: bool = False
     seconds: float = 0.0  # of all runs before the one under way
@@ -49,7 +50,7 @@ class Runner:
     def run(self, candidate: Candidate, start: np.ndarray | None = None, losing: float = np.inf) -> Outcome:
         """Run a candidate to its end, or until its held-out error is above ``losing`` after its first step."""
         problem, begun = replace(self.problem, start=start), time.perf_counter()
-        run, earlier = self.journal.open(problem, candidate.method, self.rng)
+        run, earlier = self.journal.open(problem, self._limited(candidate.method), self.rng)
         begun -= run.seconds
         records = [self._told(record) for record in earlier]
         for record in self.journal.steps(run):
@@ -62,6 +63,12 @@ class Runner:
                 break
         self.journal.finish(run)
         return self._keep(candidate, run, begun, records)
+
+    def _limited(self, method: Method) -> Method:
+        """Return a method with the limit of steps, and where it is not the default the tolerance, that `auto` was given."""
+        tol = method.tol if self.limits.tol == Auto.tol else self.limits.tol
+        steps = min(method.max_steps, self.limits.max_steps)
+        return method if (tol, steps) == (method.tol, method.max_steps) else replace(method, tol=tol, max_steps=steps)
 
     def _told(self, record: Record) -> Record:
         self.steps += 1

@@ -14,6 +14,7 @@ from ..api import guessed_axes
 from ..checkpoint import Journal
 from ..choose import FEW, tried
 from ..errors import ConvergenceWarning, need
+from ..methods import METHODS
 from ..problem import Problem
 from ..result import Choice
 from ..text import duration
@@ -121,7 +122,13 @@ def inspect(
     basis, measured_on, choice = values, "of the data", None
     if shown.count >= FEW:
         with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
-            found = tried(replace(shown, held_out=None, held_out_values=None), "balanced", rng, None, Journal(None))
+            found = tried(
+                replace(shown, held_out=None, held_out_values=None),
+                METHODS["auto"].configured(),
+                rng,
+                None,
+                Journal(None),
+            )
         choice = replace(found.choice, seconds=sum(one.seconds for one in found.choice.trials))
         if not whole:
             filled = found.mixed(found.trial)
