@@ -264,7 +264,10 @@ def test_a_kind_of_array_of_ones_own(method, axes, rows, clip, monkeypatch):
     found = qrank.complete(Boxed(x), observed, method, axes, **options)
     assert isinstance(found.x, Boxed)
     assert own.calls.count("advance") == len(found.history) == len(usual.history)
-    np.testing.assert_allclose(found.x.a, usual.x, atol=1e-6 if method != "views" else 1e-4)  # in single precision
+    told = ~usual.undetermined  # what is interpolated afterwards is so for NumPy's arrays only
+    np.testing.assert_allclose(
+        found.x.a[told], usual.x[told], atol=1e-6 if method != "views" else 1e-4
+    )  # in single precision
     np.testing.assert_array_equal(found.x.a[observed], x[observed])
 
 

@@ -322,5 +322,8 @@ def test_killed_at_any_moment(method, kills, tmp_path):
     found = json.loads(told.stdout)
     assert found["same"]
     assert found["left"] == ["out.npz", "plain.npz"]
+    assert found["run"] + found["write"] >= kills // 3, found
+    if kills < 50:
+        return  # too few to hit both for certain
     assert found["run"] >= kills // 5, found
     assert found["write"] >= kills // 5, found

@@ -14,7 +14,7 @@ from ..api import guessed_axes
 from ..checkpoint import Journal
 from ..choose import FEW, tried
 from ..errors import ConvergenceWarning, need
-from ..methods import METHODS
+from ..methods import Auto
 from ..problem import Problem
 from ..result import Choice
 from ..text import duration
@@ -124,7 +124,7 @@ def inspect(
         with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
             found = tried(
                 replace(shown, held_out=None, held_out_values=None),
-                METHODS["auto"].configured(),
+                Auto(),
                 rng,
                 None,
                 Journal(None),
