@@ -62,8 +62,8 @@ def test_noise_is_taken_away(method, rng):
 
 def test_noise_has_the_unit_of_the_data(rng):
     y, observed = rng.standard_normal((8, 9, 5)), rng.random((8, 9, 5)) < 0.7
-    one = qrank.complete(y, observed, noise=0.2, tol=1e-4)
-    other = qrank.complete(640 * y, observed, noise=128.0, tol=1e-4)
+    one = qrank.complete(y, observed, "vmtqn", noise=0.2, tol=1e-4)
+    other = qrank.complete(640 * y, observed, "vmtqn", noise=128.0, tol=1e-4)
     np.testing.assert_allclose(other.x, 640 * one.x, atol=1e-6 * 640)
     large = Problem.of(np.full((4, 9), 3.0 * 2**30))
     assert Noisy(0.5 * 2**30).tau(large) == pytest.approx(0.5 * 5 / 4)
@@ -74,4 +74,4 @@ def test_noise_that_makes_no_sense_is_refused():
     with pytest.raises(qrank.InputError, match="noise must be above 0, not -1"):
         qrank.complete(y, noise=-1)
     with pytest.raises(qrank.InputError, match="for exact values"):
-        qrank.complete(y, preset="paper", noise=0.1)
+        qrank.complete(y, method="vmtqn", preset="paper", noise=0.1)

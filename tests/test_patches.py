@@ -24,7 +24,7 @@ def known() -> np.ndarray:
 
 def filled(y, known=None, patch=16, **options):
     with pytest.warns(qrank.ConvergenceWarning):
-        return qrank.complete(y, known, patch=patch, max_steps=12, **options)
+        return qrank.complete(y, known, patch=patch, max_steps=12, **({"method": "vmtqn"} | options))
 
 
 def test_python_and_the_command_give_the_same_answer(tmp_path, photo, known):
@@ -32,7 +32,7 @@ def test_python_and_the_command_give_the_same_answer(tmp_path, photo, known):
     runner, app = pytest.importorskip("typer.testing").CliRunner(), pytest.importorskip("qrank.cli.app").app
     qrank.write(tmp_path / "photo.png", photo)
     qrank.write(tmp_path / "mask.png", np.where(known[:, :, 0], 0, 255).astype(np.uint8))
-    words = f"fill {tmp_path}/photo.png --mask {tmp_path}/mask.png -o {tmp_path}/out.png --option max_steps=12"
+    words = f"fill {tmp_path}/photo.png --mask {tmp_path}/mask.png -o {tmp_path}/out.png --method vmtqn --option max_steps=12"
     said = runner.invoke(app, words.split())
     assert said.exit_code == 0, said.output
     assert "patches of 16 x 16" in said.output
@@ -75,7 +75,7 @@ def test_other_slice_axes_give_the_same_answer(photo, known):
 
 
 def test_nothing_missing_is_returned_though_patches_would_be_padded(photo):
-    found = qrank.complete(photo, patch=16)
+    found = qrank.complete(photo, method="vmtqn", patch=16)
     assert found.status is qrank.Status.COMPLETE
     assert not found.history
     assert (found.x == photo).all()
@@ -87,18 +87,18 @@ def test_a_side_that_cannot_be_is_refused(photo, patch, seen):
     known = np.ones(photo.shape, bool)
     known[3, 4] = seen
     with pytest.raises(qrank.InputError, match=f"patch {patch}: a patch must have a side from 2 to 45, or 0 for none"):
-        qrank.complete(photo, known, patch=patch)
+        qrank.complete(photo, known, "vmtqn", (0, 1), patch=patch)
 
 
 def test_the_warning_points_at_the_caller(photo, known):
     with pytest.warns(qrank.ConvergenceWarning) as caught:
-        qrank.complete(photo, known, patch=16, max_steps=2)
+        qrank.complete(photo, known, "vmtqn", (0, 1), patch=16, max_steps=2)
     assert caught[0].filename == __file__
 
 
 def test_the_imputer_takes_patches(photo, known):
-    imputer = qrank.TensorImputer(patch=16, max_steps=12)
-    assert repr(imputer) == "TensorImputer(patch=16, max_steps=12)"
+    imputer = qrank.TensorImputer(method="vmtqn", patch=16, max_steps=12)
+    assert repr(imputer) == "TensorImputer(method='vmtqn', patch=16, max_steps=12)"
     y = np.where(known, photo, np.nan)
     with pytest.warns(qrank.ConvergenceWarning):
         x = imputer.fit_transform(y)

@@ -81,7 +81,8 @@ def test_a_non_convex_penalty_recovers_with_fewer_observations(rng):
     x = low_rank(rng, (24, 24, 20), rank=3, directions=4)
     observed = rng.random(x.shape) < 0.32
     errors = {
-        p: qrank.metrics.relative_error(qrank.complete(x, observed, penalty=p).x, x) for p in ("nuclear", "p-shrinkage")
+        p: qrank.metrics.relative_error(qrank.complete(x, observed, "vmtqn", penalty=p).x, x)
+        for p in ("nuclear", "p-shrinkage")
     }
     assert errors["p-shrinkage"] < 0.5 * errors["nuclear"]
 
@@ -105,6 +106,7 @@ def test_identity_is_slicewise(rng):
     alone = qrank.complete(
         x[:, :, 3],
         observed[:, :, 3],
+        "vmtqn",
         mu0=one.history[0].mu,
         on_step=lambda record: record.step == len(one.history),
         tol=1e-300,
@@ -116,8 +118,8 @@ def test_identity_is_slicewise(rng):
 def test_permuting_the_frames_permutes_vmtqn_and_nothing_else(rng):
     x = low_rank(rng) + 0.1 * rng.standard_normal((24, 22, 16))
     observed, order = rng.random(x.shape) < 0.5, rng.permutation(16)
-    straight = qrank.complete(x, observed)
-    shuffled = qrank.complete(x[:, :, order], observed[:, :, order])
+    straight = qrank.complete(x, observed, "vmtqn")
+    shuffled = qrank.complete(x[:, :, order], observed[:, :, order], "vmtqn")
     np.testing.assert_allclose(shuffled.x, straight.x[:, :, order], atol=1e-6)
     fourier = [qrank.complete(x[:, :, o], observed[:, :, o], method="tnn").x for o in (np.arange(16), order)]
     assert np.abs(fourier[1] - fourier[0][:, :, order]).max() > 1e-3
@@ -126,8 +128,8 @@ def test_permuting_the_frames_permutes_vmtqn_and_nothing_else(rng):
 def test_r_confines_the_answer(rng):
     x = low_rank(rng, directions=4)
     observed = rng.random(x.shape) < 0.6
-    full, enough = (qrank.complete(x, observed, r=r) for r in (None, 4))
-    small = qrank.complete(x, observed, r=2, on_step=lambda record: record.step == 60)
+    full, enough = (qrank.complete(x, observed, "vmtqn", r=r) for r in (None, 4))
+    small = qrank.complete(x, observed, "vmtqn", r=2, on_step=lambda record: record.step == 60)
     assert qrank.metrics.relative_error(enough.x, x) < 1e-3
     assert qrank.metrics.relative_error(full.x, x) < 1e-3
     assert qrank.metrics.relative_error(small.x, x) > 0.1
@@ -221,7 +223,7 @@ def test_default_and_paper_agree_in_quality(rng):
     x = np.stack([np.sin(3 * np.outer(ramp, ramp) + rng.random() * 4) for _ in range(40)], axis=2)
     x = (x + 1 + 0.05 * rng.standard_normal(x.shape)) / 2
     observed = rng.random(x.shape) < 0.3
-    default, paper = (qrank.metrics.psnr(qrank.complete(x, observed, preset=p).x, x) for p in (None, "paper"))
+    default, paper = (qrank.metrics.psnr(qrank.complete(x, observed, "vmtqn", preset=p).x, x) for p in (None, "paper"))
     assert default > paper - 0.05
 
 
@@ -247,6 +249,6 @@ def test_wide_unfoldings_converge_in_both_precisions(dtype, rng):
     x = 1 + 0.05 * np.einsum("kr,rij->kij", rng.standard_normal((600, 30)), rng.standard_normal((30, 12, 12)))
     x += 1e-3 * rng.standard_normal(x.shape)
     observed = rng.random(x.shape) < 0.6
-    result = qrank.complete(x.astype(dtype), observed, slice_axes=(1, 2))
+    result = qrank.complete(x.astype(dtype), observed, "vmtqn", slice_axes=(1, 2))
     assert result.status.name == "SETTLED"
     assert len(result.history) < 150
