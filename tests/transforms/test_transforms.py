@@ -82,7 +82,7 @@ def test_learned_transform_serves_another_call(rng):
 
     x = low_rank(rng)
     observed = rng.random(x.shape) < 0.6
-    first = qrank.complete(x, observed)
+    first = qrank.complete(x, observed, "vmtqn")
     assert first.transform is not None
     again = qrank.complete(x, observed, method="tqn", q=first.transform)
     assert qrank.metrics.relative_error(again.x, x) < 1e-3
