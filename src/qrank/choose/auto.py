@@ -104,7 +104,7 @@ def _fast(
     begun: float,
     journal: Journal,
     auto: Auto,
-    steps: int = 36,
+    steps: int | None = None,
     stopped: bool = False,
     simply: bool = False,
 ) -> Chosen:

@@ -59,7 +59,7 @@ def single(problem: Problem, effort: str) -> list[Candidate]:
 
 def views(problem: Problem, effort: str) -> Candidate:
     """Return the mean over views, its weights judged by what is hidden."""
-    return Candidate("views", METHODS["views"].configured(judged=True, steps=100 if effort == "best" else 50))
+    return Candidate("views", METHODS["views"].configured(judged=True, steps=100 if effort == "best" else None))
 
 
 def patches(problem: Problem, after: str, effort: str) -> list[Candidate]:
