@@ -60,9 +60,7 @@ def views_of(shape: tuple[int, ...], smooth: Sequence[bool] | np.ndarray) -> lis
     d = len(shape)
     long = [axis for axis in range(d) if shape[axis] > SHORT or axis >= d - 2]
     pairs = sorted(combinations(long, 2), key=lambda pair: pair != (d - 2, d - 1))
-    found = [
-        View((1,) * d, tuple(2 * a for a in range(d) if a not in pair), *((2 * a,) for a in pair)) for pair in pairs
-    ]
+    found = [whole(d, pair) for pair in pairs]
     plane = [axis for axis in (d - 2, d - 1) if shape[axis] >= 2 * SQUARE and smooth[axis]]
     if plane:
         sides = tuple(SQUARE if axis in plane else 1 for axis in range(d))
@@ -74,6 +72,16 @@ def views_of(shape: tuple[int, ...], smooth: Sequence[bool] | np.ndarray) -> lis
         cubes = tuple(2 * axis for axis in range(d) if 2 * axis not in short)
         found.append(View(sides, tuple(2 * axis + 1 for axis in deep) + short, places, cubes))
     return found
+
+
+def whole(d: int, pair: tuple[int, ...] | None = None) -> View:
+    """Return the view of an array of d axes whose slices have a pair of axes, the last two by default, uncut.
+
+    >>> whole(3).stack_shape((5, 6, 7))
+    (5, 6, 7)
+    """
+    pair = (d - 2, d - 1) if pair is None else pair
+    return View((1,) * d, tuple(2 * a for a in range(d) if a not in pair), *((2 * a,) for a in pair))
 
 
 def steps_for(p: float) -> int:
@@ -115,13 +123,17 @@ class Views(Recipe):
         """How the answer agrees with what is known."""
         return Exact(self.absolute, RELAX) if self.noise is None else super().fit
 
-    def prior(self, problem: Problem) -> Average:
-        """Return the average over the views of the array."""
+    def seen(self, problem: Problem) -> list[Seen]:
+        """Return the views of the array, each with its prior."""
         shape, seen = problem.y.shape, []
         for view in views_of(shape, problem.smoothness < ROUGH):
             tube, rows, columns = view.stack_shape(shape)
             seen.append(Seen(QNorm(MaximalVariance(min(tube, rows * columns)), self.penalty), view))
-        judge, weights = None, self.weights
+        return seen
+
+    def prior(self, problem: Problem) -> Average:
+        """Return the average over the views of the array."""
+        shape, seen, judge, weights = problem.y.shape, self.seen(problem), None, self.weights
         held = problem.held_out
         if self.judged and held is not None and len(held) and problem.held_out_values is not None:
             every = max(1, len(held) // JUDGES)
@@ -153,12 +165,16 @@ class Views(Recipe):
         y, known, prior, kind = problem.y, problem.observed, self.prior(problem), kernels.of(problem.y)
         t = kind.smooth_fill(y, known) if problem.start is None else kind.keep(kind.copy(problem.start), y, known)
         t = t.reshape(problem.stack.shape)
-        first = 1 / self._unit(problem, prior.priors)
-        mu = first * (1 if problem.start is None else WARM) if self.mu0 is None else self.mu0 * problem.scale
-        steps = steps_for(known_around(problem.mask)) if self.steps is None else self.steps
-        rho = self.depth ** (1 / (steps - 1)) if self.rho is None else self.rho
+        first, (warm, rho) = 1 / self._unit(problem, prior.priors), self.pace(problem)
+        mu = first * warm if self.mu0 is None else self.mu0 * problem.scale
+        rho = rho if self.rho is None else self.rho
         last = min(first * self.depth, 1 / (self.fit.finest(problem) or 1e-300)) / math.sqrt(rho)
         return State(t, within(mu, problem), rho, prior.start(t, work), self.fit.start(problem, t), last)
+
+    def pace(self, problem: Problem) -> tuple[float, float]:
+        """Return how far below v sigma starts, and by how much it falls in a step."""
+        steps = steps_for(known_around(problem.mask)) if self.steps is None else self.steps
+        return 1.0 if problem.start is None else WARM, self.depth ** (1 / (steps - 1))
 
     def step(self, problem: Problem, state: State, work: Workspace) -> tuple[State, Step]:
         """Run one step, and see whether going on pays."""
