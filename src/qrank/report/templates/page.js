@@ -20,7 +20,13 @@
   function slices(frames, start) {
     const slider = by("slice"), images = document.querySelectorAll("img[data-layer]");
     for (const image of document.querySelectorAll("img[data-layer][src]")) frames[start][image.dataset.layer] = image.src;
-    const paint = (frame) => { for (const image of images) image.src = frame[image.dataset.layer]; };
+    const paint = (frame) => {
+      for (const image of images) image.src = frame[image.dataset.layer];
+      for (const mark of document.querySelectorAll(".marks")) {
+        mark.hidden = !frame.marks;
+        mark.style.setProperty("--mask", frame.marks ? `url(${frame.marks})` : "none");
+      }
+    };
     if (!slider) return paint(frames[start]);
     const show = () => {
       const frame = frames[slider.valueAsNumber];
