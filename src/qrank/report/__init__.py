@@ -162,10 +162,10 @@ def _keys(scene: pictures.Scene) -> dict[str, str]:
     keys = {}
     if not scene.view.picture:
         keys["value"] = charts.colour_bar("key-value", *scene.span, "viridis", "value")
-    errors = ["absolute error"] * (scene.truth is not None) + ["standard error"] * (scene.sure is not None)
-    if errors:
-        label = " and ".join(errors) + ", in the data's unit"
-        keys["error"] = charts.colour_bar("key-error", 0, scene.worst, "magma", label)
+    if scene.truth is not None or scene.sure is not None:
+        both = scene.truth is not None and scene.sure is not None
+        what = "both errors" if both else "standard error" if scene.truth is None else "absolute error"
+        keys["error"] = charts.colour_bar("key-error", 0, scene.worst, "magma", f"{what}, in the data's unit")
     return keys
 
 

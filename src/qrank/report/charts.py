@@ -123,10 +123,12 @@ def convergence(history: list[Record], mark: str = "run", of: str = "") -> list[
     if len(history) < 2:
         return []
     distances = "how far the answer is from the known entries, and how far it still moves"
-    kinds: list[tuple[str, str, dict[str, list[Any]], bool]] = [
-        ("Objective", "what the method minimises", {"objective": [r.objective for r in history]}, False),
-        ("Residuals", distances, _residuals(history), True),
-    ]
+    kinds: list[tuple[str, str, dict[str, list[Any]], bool]] = []
+    objective = [r.objective for r in history]
+    if any(objective):  # a method that has none says 0
+        kinds.append(("Objective", "what the method goes by: the norm that it minimises, or its misfit", {"": objective}, False))
+    if residuals := _residuals(history):
+        kinds.append(("Residuals", distances, residuals, True))
     if any(r.holdout is not None for r in history):
         held = {"held-out RMSE": [np.nan if r.holdout is None else r.holdout for r in history]}
         kinds.append(("Hold-out error", "on known entries that the method did not see", held, False))
@@ -150,7 +152,8 @@ def _steps(history: list[Record]) -> list[int]:
 
 
 def _residuals(history: list[Record]) -> dict[str, list[Any]]:
-    return {"primal residual": [r.primal for r in history], "change": [r.change for r in history]}
+    found = {"primal residual": [r.primal for r in history], "change": [r.change for r in history]}
+    return {name: values for name, values in found.items() if any(values)}  # where known entries are kept, primal is 0
 
 
 def small_convergence(history: list[Record]) -> str:

@@ -80,8 +80,6 @@ def headline(result: Completion, quality: Quality | None) -> list[tuple[str, str
         tiles += [("expected RMSE", number(result.choice.error, 3))]
     elif (held := _held_out(result)) is not None:
         tiles += [("hold-out RMSE", number(held[1], 3))]
-    if result.error is not None and not known.all():
-        tiles += [("standard error, median", number(_typical(result), 3))]
     return [*tiles, ("time", duration(_seconds(result))), ("steps", number(len(result.history)))]
 
 
@@ -170,16 +168,17 @@ def _run(result: Completion) -> list[tuple[str, str]]:
         last = records[-1]
         lines += [
             ("steps", number(len(records))),
-            ("objective", number(last.objective)),
+            *([("objective", number(last.objective))] if last.objective else []),
             ("residuals", _ended(last)),
-            ("rank", f"{number(last.rank)} over {number(last.slices)} slices"),
+            *([("rank", f"{number(last.rank)} over {number(last.slices)} slices")] if last.rank else []),
         ]
     peak = peak_memory()
     return [*lines, ("peak memory", f"{peak / 2**20:,.0f} MB (the whole process)")] if peak else lines
 
 
 def _ended(last: Record) -> str:
-    return f"primal {number(last.primal)}, change {number(last.change)}"
+    primal = f"primal {number(last.primal, 3)}, " if last.primal else ""
+    return f"{primal}change {number(last.change, 3)}"
 
 
 def _options(result: Completion) -> list[tuple[str, str]]:
