@@ -104,7 +104,7 @@ def _lines(ax: Axes, x: Any, xlabel: str, curves: dict[str, Any], log: bool) -> 
         _log_scale(ax)
     if len(curves) > 1:
         ax.legend()
-    ax.set(xlabel=xlabel)
+    ax.set(xlabel=xlabel, ylabel="" if len(curves) > 1 else next(iter(curves), ""))
 
 
 class RunCharts(NamedTuple):
@@ -126,7 +126,14 @@ def convergence(history: list[Record], mark: str = "run", of: str = "") -> list[
     kinds: list[tuple[str, str, dict[str, list[Any]], bool]] = []
     objective = [r.objective for r in history]
     if any(objective):  # a method that has none says 0
-        kinds.append(("Objective", "what the method goes by: the norm that it minimises, or its misfit", {"": objective}, False))
+        kinds.append(
+            (
+                "Objective",
+                "what the method goes by: the norm that it minimises, or its misfit",
+                {"objective": objective},
+                False,
+            )
+        )
     if residuals := _residuals(history):
         kinds.append(("Residuals", distances, residuals, True))
     if any(r.holdout is not None for r in history):

@@ -111,7 +111,7 @@ def _data(result: Completion, x: np.ndarray, view: View) -> list[tuple[str, str]
         ("type", str(x.dtype)),
         ("entries", number(x.size)),
         ("missing", f"{number(missing)} ({share(missing, known.size)})"),
-        *([("undetermined", f"{number(blind)} (filled from nearby)")] if blind else []),
+        *([("undetermined", f"{number(blind)} (guesses)")] if blind else []),
         ("known values", f"{number(float(values.min()))} to {number(float(values.max()))}"),
     ]
 
@@ -133,7 +133,9 @@ def _quality(result: Completion, x: np.ndarray, quality: Quality | None) -> list
     if (found := _held_out(result)) is not None:
         (of, held), peak = found, float(np.abs(x[result.observed]).max())
         lines += [(f"RMSE, held-out entries{of}", number(held))]
-        lines += [(f"PSNR, held-out entries{of}", f"{number(20 * math.log10(peak / held))} dB")] if held > 0 < peak else []
+        lines += (
+            [(f"PSNR, held-out entries{of}", f"{number(20 * math.log10(peak / held))} dB")] if held > 0 < peak else []
+        )
     return lines
 
 

@@ -136,7 +136,9 @@ class Scene:
             for name, body in layers.items()
         }
         marks = self.marks(i)
-        return found if marks is None else found | {"marks": f"url({data_uri(marks, side, lossless=True)})"}  # a mask of the style
+        return (
+            found if marks is None else found | {"marks": f"url({data_uri(marks, side, lossless=True)})"}
+        )  # a mask of the style
 
 
 def to_bytes(share: np.ndarray) -> np.ndarray:
