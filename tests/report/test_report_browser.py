@@ -172,7 +172,7 @@ def doubted(tmp_path_factory):
     x, known = film((7, 9, 12))
     path = tmp_path_factory.mktemp("page") / "doubted.html"
     chosen(300 * x, known, error=np.where(known, 0, 20.0)).report(path, axes=("station", "day", "hour"))
-    return path, x, known
+    return path, known
 
 
 def source(layer):
@@ -300,7 +300,7 @@ def test_standard_errors_stand_beside_the_pictures(browser, lost):
 
 
 def test_fibre_has_a_band_of_standard_errors(browser, doubted, maps):
-    path, x, known = doubted
+    path, known = doubted
     browser.open(path)
     browser.run("(a => { a.value = 2; a.dispatchEvent(new Event('change')) })(document.getElementById('along'))")
     band = browser.run("document.querySelector('#fibre .band').getAttribute('d')")

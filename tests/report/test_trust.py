@@ -219,6 +219,7 @@ def test_notebook_draws_the_main_run_and_tells_of_guesses():
     blind = ~known
     html = fragment(chosen(x, known, undetermined=blind))
     assert "Residuals of views, then patches against steps" in html
+    assert ticks(html, "small")[:3] == [1, 2, 3]
     assert f"{blind.sum():,} entries lie in slices" in html
 
 

@@ -19,7 +19,6 @@ from ..text import duration, number, share
 from ..version import versions
 from .view import View
 
-
 # What an option that is None means, where its value is not taken from the data.
 UNSET = {
     "noise": "none: known values are kept as they are",
