@@ -165,7 +165,12 @@ def _residuals(history: list[Record]) -> dict[str, list[Any]]:
 
 def small_convergence(history: list[Record]) -> str:
     """Return one small chart of the residuals of a run, for a notebook."""
-    return draw("small", lambda ax: _lines(ax, _steps(history), "step", _residuals(history), True), (3.4, 1.9))
+
+    def paint(ax: Axes) -> None:
+        _lines(ax, _steps(history), "step", _residuals(history), True)
+        ax.locator_params("x", integer=True)
+
+    return draw("small", paint, (3.4, 1.9))
 
 
 def spectra(values: dict[str, np.ndarray], stride: int) -> Chart:
