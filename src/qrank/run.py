@@ -119,6 +119,13 @@ class Run:
         with self._threads():
             return self.method.deviation(self._problem, self.state, self.work)
 
+    def doubt(self) -> Any:
+        """Return the method's sign of how far each entry may be off, or None."""
+        if self.status is Status.DIVERGED:
+            return None
+        with self._threads():
+            return self.method.doubt(self._problem, self.state, self.work)
+
 
 def is_single(state: Any) -> bool:
     """Return whether any array of a state is in single precision.

@@ -141,7 +141,7 @@ def test_what_is_exactly_of_low_rank_is_found_exactly(rng):
     assert max(result.history[-1].primal, result.history[-1].change) <= result.method.tol
     rough = qrank.complete(rng.standard_normal((30, 32, 34)), observed, "views")
     assert rough.status is qrank.Status.SETTLED
-    assert len(rough.history) == 50
+    assert len(rough.history) == 28
 
 
 def test_double_precision_runs_in_single_until_it_matters(rng):

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..checkpoint import Journal
 from ..methods import METHODS, Auto
+from ..methods.joined import Joined
 from ..methods.views import Views
 from ..problem import Problem
 from ..result import Choice, OnStep, Record, Status, Trial
@@ -24,6 +25,7 @@ PART = 1_200_000  # entries of the part that candidates are tried on
 FEW = 16  # known entries of which none can be spared
 BRIEF = 10  # steps of a run that was asked to end
 NEAR = 1.35  # a simple fill whose error is below so many times the views' is worth starting from
+ROUNDS = 3  # of patches alone, at most
 HOPELESS = 1.03  # patches whose first round errs so much more than what they started from are stopped
 
 
@@ -144,9 +146,20 @@ def _try_all(trial: Runner, effort: str) -> None:
     for name in starts:
         views = trial.done[name].method
         assert isinstance(views, Views)
-        for joined, alone in candidates.patches(problem, name, views.depth, effort):
-            found = trial.run(joined, trial.done[name].x, HOPELESS * errors[name])
-            trial.run(alone, found.x, HOPELESS * errors[name])
+        for joined in candidates.joined(problem, name, views.depth, effort):
+            _try_patches(trial, joined, trial.done[name].x, HOPELESS * errors[name])
+
+
+def _try_patches(trial: Runner, joined: Candidate, start: np.ndarray, losing: float) -> None:
+    """Run the patches beside the views, and then alone, round after round as long as that pays."""
+    method, before = joined.method, joined
+    assert isinstance(method, Joined)
+    found = trial.run(joined, start, losing)
+    for k in range(1, ROUNDS + 1):
+        error, one = trial.held_out(found.x), candidates.alone(joined, method.shape, before, k)
+        found, before = trial.run(one, found.x, losing), one
+        if trial.held_out(found.x) >= error:
+            return
 
 
 def _weighed(trial: Runner, rng: np.random.Generator, partly: bool) -> tuple[dict, bool, Spread, Choice]:

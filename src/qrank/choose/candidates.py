@@ -62,15 +62,22 @@ def views(problem: Problem, effort: str) -> Candidate:
     return Candidate("views", METHODS["views"].configured(judged=True, steps=100 if effort == "best" else None))
 
 
-def patches(problem: Problem, after: str, depth: float, effort: str) -> list[tuple[Candidate, Candidate]]:
-    """Return the local Gaussian model on blocks of several shapes: beside the views in their last steps, and then alone."""
-    found = []
-    for shape in block_shapes(problem, effort):
-        name = f"{after}, joined by {shape} patches"
-        beside = METHODS["joined"].configured(shape=shape, judged=True, depth=depth)
-        alone = METHODS["patches"].configured(shape=shape, rounds=2)
-        found.append((Candidate(name, beside, after), Candidate(f"{name}, then these alone", alone, name)))
-    return found
+def joined(problem: Problem, after: str, depth: float, effort: str) -> list[Candidate]:
+    """Return the local Gaussian model beside the views in their last steps, on blocks of several shapes."""
+    return [
+        Candidate(
+            f"{after}, joined by {shape} patches",
+            METHODS["joined"].configured(shape=shape, judged=True, depth=depth),
+            after,
+        )
+        for shape in block_shapes(problem, effort)
+    ]
+
+
+def alone(after: Candidate, shape: str, before: Candidate, k: int) -> Candidate:
+    """Return round k of the model alone, on the blocks of the one that joined the views, from the answer before it."""
+    name = f"{after.name}, then these alone" + (f" ({k} rounds)" if k > 1 else "")
+    return Candidate(name, METHODS["patches"].configured(shape=shape, rounds=1), before.name)
 
 
 def block_shapes(problem: Problem, effort: str) -> list[str]:

@@ -27,7 +27,7 @@ class Outcome:
     candidate: Candidate
     method: Method  # as a run of all that is known would take it
     x: np.ndarray  # of the problem's shape, scaled
-    deviation: np.ndarray | None
+    doubt: np.ndarray | None  # a sign of how far each entry may be off
     status: Status
     seconds: float
     records: list[Record]
@@ -80,8 +80,7 @@ class Runner:
         if isinstance(method, Views) and method.judged:
             method = method.as_judged(self.problem, run.state)
         x = np.array(run.answer()).reshape(self.problem.y.shape)
-        deviation = run.deviation()
-        found = Outcome(candidate, method, x, deviation, run.status, time.perf_counter() - begun, records)
+        found = Outcome(candidate, method, x, run.doubt(), run.status, time.perf_counter() - begun, records)
         if np.isfinite(x).all():
             self.done[candidate.name] = found
         return found

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import ndimage
 
+from .. import kernels
 from ..kernels.smoothing import ROUGH
 from ..problem import Problem
 
@@ -16,9 +17,9 @@ FAR = 16.0  # distances beyond are alike
 
 def signs_of(problem: Problem, x: np.ndarray, parts: Mapping[str, tuple[float, Any]]) -> list[np.ndarray]:
     """Return arrays that broadcast to x's shape: 1, how much changes nearby, that times the distance to what is
-    known, how far the answers are apart, and what the models say of themselves.
+    known, how far the answer is from a smooth fill, how far the answers are apart, and what the models say of themselves.
 
-    ``parts`` are the answers that were summed up: weights, and what has ``x`` and ``deviation``.
+    ``parts`` are the answers that were summed up: weights, and what has ``x`` and ``doubt``.
     """
     rough = texture(x, problem.smoothness)
     away = distance(problem.observed, problem.smoothness)
@@ -26,9 +27,10 @@ def signs_of(problem: Problem, x: np.ndarray, parts: Mapping[str, tuple[float, A
     apart, own = np.zeros(x.shape, np.float32), np.zeros(x.shape, np.float32)
     for weight, one in parts.values():
         apart += (weight / total) * np.square(one.x - x, dtype=np.float32)
-        if one.deviation is not None:
-            own += (weight / total) * np.square(one.deviation, dtype=np.float32)
-    return [np.ones((1,) * x.ndim), rough, rough * away, np.sqrt(apart), np.sqrt(own)]
+        if one.doubt is not None:
+            own += (weight / total) * np.square(one.doubt, dtype=np.float32)
+    detail = np.abs(x - kernels.of(x).smooth_fill(problem.y, problem.observed))
+    return [np.ones((1,) * x.ndim), rough, rough * away, detail, np.sqrt(apart), np.sqrt(own)]
 
 
 def texture(x: np.ndarray, smoothness: np.ndarray) -> np.ndarray:

@@ -80,6 +80,10 @@ class Method:
         """Return the standard deviation that the method's model gives to each entry of X, or None where it has none."""
         return None
 
+    def doubt(self, problem: Problem, state: Any, work: Workspace) -> Any:
+        """Return a sign of how far each entry may be off, of y's shape and in no unit, or None: the model's own deviation."""
+        return self.deviation(problem, state, work)
+
     def undetermined(self, problem: Problem) -> Any:
         """Return the missing entries of which the model says nothing, boolean, of y's shape.
 

@@ -63,6 +63,10 @@ class Joined(Views):
         state, step = super().step(problem, state, work)
         return state, step._replace(settled=done)
 
+    def doubt(self, problem: Problem, state: State, work: Workspace) -> np.ndarray | None:
+        """Return the deviation: the patches know more of it than how far the views are apart."""
+        return self.deviation(problem, state, work)
+
     def deviation(self, problem: Problem, state: State, work: Workspace) -> np.ndarray | None:
         """Return the standard deviation that the patches give to each entry, 0 where it is known."""
         return np.sqrt(state.prior.each[-1]) * ~problem.observed if state.prior.trail else None

@@ -171,6 +171,13 @@ class Views(Recipe):
         last = min(first * self.depth, 1 / (self.fit.finest(problem) or 1e-300)) / math.sqrt(rho)
         return State(t, within(mu, problem), rho, prior.start(t, work), self.fit.start(problem, t), last)
 
+    def doubt(self, problem: Problem, state: State, work: Workspace) -> np.ndarray | None:
+        """Return how far the views are apart at each entry, 0 where it is known."""
+        if not state.prior.trail:
+            return None
+        apart = self.prior(problem).apart(state.t, state.prior.trail[-1][0], state.prior, work)
+        return apart * ~problem.observed
+
     def pace(self, problem: Problem) -> tuple[float, float]:
         """Return how far below v sigma starts, and by how much it falls in a step."""
         steps = steps_for(known_around(problem.mask)) if self.steps is None else self.steps
