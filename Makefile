@@ -2,13 +2,16 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test fuzz lint bench clean
 
 demo: .venv/ready
 	$(BIN)/qrank demo --report demo-report.html
 
 test: .venv/ready
 	$(BIN)/python -m pytest
+
+fuzz: .venv/ready
+	QRANK_FUZZ=2000 $(BIN)/python -m pytest tests/fuzz
 
 lint: .venv/ready
 	$(BIN)/ruff check .

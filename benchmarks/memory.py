@@ -66,7 +66,9 @@ def cell(name: str, shape: str, dtype: str) -> dict[str, float] | None:
     """Return what is measured in a process of its own; None where that takes too long."""
     command = [sys.executable, "-m", "benchmarks.memory", name, shape, dtype]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, cwd=Path(__file__).parent.parent)
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=SECONDS, cwd=Path(__file__).parent.parent
+        )
     except subprocess.TimeoutExpired:
         return None
     if done.returncode:

@@ -33,7 +33,11 @@ def some(shape, share=0.7, seed=1):
 def completed(y, known, method, **options):
     """Complete, and check what holds for every array and every method: finite, y's shape and type, known entries exact."""
     n3 = int(np.prod(y.shape[2:]))
-    asked = {"tqn": {"q": np.eye(n3)}, "tnn-linear": {"q": 2 * np.eye(n3)}, "tqn-oracle": {"truth": np.where(known, y, 1)}}
+    asked = {
+        "tqn": {"q": np.eye(n3)},
+        "tnn-linear": {"q": 2 * np.eye(n3)},
+        "tqn-oracle": {"truth": np.where(known, y, 1)},
+    }
     result = qrank.complete(y, known, method, (0, 1), max_steps=60, **asked.get(method, {}), **options)
     assert result.x.shape == y.shape
     assert result.x.dtype == (y.dtype if y.dtype.kind == "f" else np.float64)

@@ -28,7 +28,6 @@ from . import kernels
 from .kernels.memory import Workspace
 from .problem import Problem
 
-
 DROWNED = 1e6  # noise so many times the data's norm leaves nothing of it; more would overflow
 
 

@@ -37,7 +37,9 @@ def test_a_power_of_two_changes_nothing(name, data):
     x, known = data
     here = completed(name, x, known, 1.0)
     for power in POWERS if name != "auto" else POWERS[1::3]:
-        np.testing.assert_allclose(completed(name, x, known, 2.0**power), here, rtol=0, atol=1e-13, err_msg=f"2^{power}")
+        np.testing.assert_allclose(
+            completed(name, x, known, 2.0**power), here, rtol=0, atol=1e-13, err_msg=f"2^{power}"
+        )
 
 
 @pytest.mark.filterwarnings("ignore::qrank.ConvergenceWarning")

@@ -88,7 +88,12 @@ class Latent(Method):
             mu = problem.scale / self.eta0
         else:
             mu = 1 / (FIRST * (max(unfolding_norm(y, k) / g for k, g in enumerate(gamma)) or 1.0))
-        return State([np.zeros_like(y) for _ in y.shape], np.zeros_like(y), y.copy(), max(1 / within(mu, problem), self._least(problem)))
+        return State(
+            [np.zeros_like(y) for _ in y.shape],
+            np.zeros_like(y),
+            y.copy(),
+            max(1 / within(mu, problem), self._least(problem)),
+        )
 
     def step(self, problem: Problem, state: State, work: Workspace) -> tuple[State, Step]:
         """Run one iteration of the ADMM."""

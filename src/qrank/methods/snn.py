@@ -101,7 +101,9 @@ class SiLRTC(Method):
         """Start from X = T, zero where missing."""
         alpha = mode_weights("alpha", self.alpha, problem)
         beta = first_coupling(problem, alpha) if self.beta0 is None else self.beta0 * problem.scale
-        return SiLRTCState(problem.y.copy(), problem.y.copy(), 1.0, min(within(beta, problem), most(self.beta_max, problem)))
+        return SiLRTCState(
+            problem.y.copy(), problem.y.copy(), 1.0, min(within(beta, problem), most(self.beta_max, problem))
+        )
 
     def step(self, problem: Problem, state: SiLRTCState, work: Workspace) -> tuple[SiLRTCState, Step]:
         """Run one round of block coordinate descent (Algorithm 1 of the paper)."""
