@@ -54,7 +54,7 @@ def test_a_frame_that_is_nearly_lost_is_found_again(rng):
     x = low_rank(rng, (30, 32, 24), rank=2, directions=2)
     observed = np.ones(x.shape, bool)
     observed[:, :, ::6] = rng.random((30, 32, 4)) < 0.1
-    slow, fast = (qrank.complete(x, observed, rho=rho) for rho in (None, 1.7))
+    slow, fast = (qrank.complete(x, observed, "vmtqn", rho=rho) for rho in (None, 1.7))
     holes = ~observed
     assert qrank.metrics.psnr(slow.x, x, holes) > qrank.metrics.psnr(fast.x, x, holes) + 3
 

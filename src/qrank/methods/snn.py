@@ -223,8 +223,8 @@ class HaLRTC(Method):
                     piece(ui)[...] = t
                 return square(m)
 
-            shrunk = Unfolding(w.shape, int(i)).shrink(alpha[i] / mu, w.dtype, argument, take)  # (H-M)
-            value += alpha[i] * shrunk.value
+            shrunk = Unfolding(w.shape, int(i)).shrink(float(alpha[i]) / mu, w.dtype, argument, take)  # (H-M)
+            value += float(alpha[i]) * shrunk.value
             ranks.append(shrunk.rank)
             gaps.append(math.sqrt(shrunk.total))
         c, d = mu / mu_next, len(ranks)
