@@ -144,7 +144,8 @@ def _fast(
 ) -> Chosen:
     """Return the mean over views with equal weights, or a simple fill, nothing tried."""
     runner, name = Runner(problem, rng, on_step, begun), simply or "views"
-    candidate = Candidate(name, METHODS[name].configured(**({} if simply else {"steps": steps})))
+    options: dict[str, Any] = {} if simply else {"steps": steps}
+    candidate = Candidate(name, METHODS[name].configured(**options))
     try:
         found = runner.run(candidate)
     except Stopped:
