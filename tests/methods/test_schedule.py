@@ -6,7 +6,7 @@ import pytest
 import qrank
 from conftest import low_rank
 from qrank.methods import METHODS
-from qrank.methods.schedule import FASTEST, SLOWEST, known_around, pace
+from qrank.methods.schedule import CAREFUL, FASTEST, SLOWEST, careful, known_around, pace
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.95])
@@ -26,6 +26,27 @@ def test_mu_grows_slowly_where_little_is_known_around_the_holes(rng):
         assert known_around(holes) < 0.1
         assert SLOWEST <= pace(holes) < FASTEST
     assert pace(rng.random((12, 20, 25)) < 0.5) == FASTEST
+
+
+def test_mu_grows_carefully_where_few_singular_values_explain_much():
+    assert careful(1.2, 0.1, 0.1) == CAREFUL
+    assert careful(1.2, 0.1, 0.9) == careful(1.2, 0.9, 0.1) == 1.2
+    assert CAREFUL < careful(1.2, 0.1, 0.5) < 1.2
+    assert careful(1.05, 0.1, 0.1) == 1.05
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_smooth_data_of_which_little_is_known_is_found_as_with_the_papers_settings(seed):
+    """A fixed rho = 1.2 from Z = 0 loses more than ten decibels here."""
+    rng = np.random.default_rng(seed)
+    i, j, k = (np.arange(n) / n for n in (24, 26, 20))
+    waves = [
+        (np.sin(a * i + b), np.cos(c * j + d), np.sin(e * k + f)) for a, b, c, d, e, f in rng.uniform(0, 6, (12, 6))
+    ]
+    x = sum(np.einsum("i,j,k->ijk", *one) for one in waves)
+    holes = rng.random(x.shape) > 0.1
+    paper, ours = (qrank.complete(x, ~holes, "vmtqn", preset=preset).x for preset in ("paper", None))
+    assert qrank.metrics.psnr(ours, x, holes) > qrank.metrics.psnr(paper, x, holes) - 0.5
 
 
 def test_a_frame_that_is_nearly_lost_is_found_again(rng):

@@ -16,6 +16,9 @@ LIMITS = (
     (1e8, 1e30),
 )  # thresholds so far above and below the data's norm only overflow: in double, single
 MOST = 1e10  # mu times the data's norm at which baselines hold it
+CAREFUL = 1.1  # rho where few singular values explain much: the paper's
+HALF = 0.5  # of what is known not yet explained: from here on the rank tells what kind of array it is
+FEW, MANY = 0.4, 0.6  # shares of all singular values that are few, and many
 SLOWEST, FASTEST = 1.08, 1.2  # the least and the largest rho: some 160 and 80 steps
 
 
@@ -48,6 +51,23 @@ def pace(observed: Any) -> float:
     (1.2, 1.13)
     """
     return min(max(SLOWEST, 1 + 2.2 * known_around(observed)), FASTEST)
+
+
+def careful(fastest: float, primal: float, filled: float) -> float:
+    """Return rho for the next step: less than ``fastest`` where few singular values explain what is known.
+
+    ``primal`` is how far X is from what is known, relative, and ``filled`` the share of all singular values that X has. Of an
+    array of nearly low rank few have been found when little is left to explain; then each says much about what is missing,
+    and finds it slowly. Of a natural picture most have, and nothing is gained by waiting. The numbers were chosen on generated
+    arrays (benchmarks/kinds.py); docs/schedule.md compares them with the paper's on these and on real ones.
+
+    >>> careful(1.2, 0.01, 0.6), careful(1.2, 0.01, 0.05), careful(1.2, 0.8, 0.01)
+    (1.2, 1.1, 1.2)
+    """
+    if primal > HALF:
+        return fastest
+    share = min(max((filled - FEW) / (MANY - FEW), 0.0), 1.0)
+    return min(fastest, CAREFUL + share * (fastest - CAREFUL))
 
 
 def known_around(observed: Any) -> float:
