@@ -17,8 +17,12 @@ LIMITS = (
 )  # thresholds so far above and below the data's norm only overflow: in double, single
 MOST = 1e10  # mu times the data's norm at which baselines hold it
 CAREFUL = 1.1  # rho where few singular values explain much: the paper's
-HALF = 0.5  # of what is known not yet explained: from here on the rank tells what kind of array it is
-FEW, MANY = 0.4, 0.6  # shares of all singular values that are few, and many
+HALF = 0.5  # of what is known not yet explained: before that, mu grows as fast as the mask allows
+FEW, MANY = 0.05, 0.2  # shares of all singular values that are few, and many
+CLOSE, LIFT = 0.02, 4.0  # where less than this is left to explain, up to so many times as many are few
+HELD, LOOSE = 0.5, 1.0  # slips: what is known holds X; X moves as mu lets it
+BRAKED, OUTRUN, BRAKE = 0.025, 0.8, 0.2  # a smaller share and a larger slip: mu outruns it; what is left of its growth at least
+STILL, POWER, LAST = 1e-2, 0.7, 3.0  # a change below which mu hurries where X is loose: by which power of it, and rho at most
 SLOWEST, FASTEST = 1.08, 1.2  # the least and the largest rho: some 160 and 80 steps
 
 
@@ -53,21 +57,37 @@ def pace(observed: Any) -> float:
     return min(max(SLOWEST, 1 + 2.2 * known_around(observed)), FASTEST)
 
 
-def careful(fastest: float, primal: float, filled: float) -> float:
-    """Return rho for the next step: less than ``fastest`` where few singular values explain what is known.
+def growth(fastest: float, rho: float, filled: float, primal: float, dual: float, change: float) -> float:
+    """Return rho for the next step, from what the last one, with ``rho``, has found; ``fastest`` is what the mask allows.
 
-    ``primal`` is how far X is from what is known, relative, and ``filled`` the share of all singular values that X has. Of an
-    array of nearly low rank few have been found when little is left to explain; then each says much about what is missing,
-    and finds it slowly. Of a natural picture most have, and nothing is gained by waiting. The numbers were chosen on generated
-    arrays (benchmarks/kinds.py); docs/schedule.md compares them with the paper's on these and on real ones.
+    ``filled`` is the share of all singular values that X has, ``primal`` how far X is from what is known, ``change`` how far it
+    has moved, both relative, ``dual`` how far it has moved over what the shrinkage takes away. *Slip*, dual / log(rho), is that
+    for a growth of mu by e. Of an array of nearly low rank, few singular values have been found when little is left to explain,
+    and each says much about what is missing: mu grows carefully, as long as the slip is small (what is known holds X), and more
+    slowly still where it is large. Of a natural picture most have been found, X moves as mu lets it, and waiting gains
+    nothing: mu grows fast, and hurries to the end once X hardly moves. The numbers were chosen on generated arrays
+    (benchmarks/kinds.py, draws 0 to 2); docs/schedule.md compares them with the paper's on other draws and on real ones.
 
-    >>> careful(1.2, 0.01, 0.6), careful(1.2, 0.01, 0.05), careful(1.2, 0.8, 0.01)
-    (1.2, 1.1, 1.2)
+    >>> [round(growth(1.2, 1.1, filled, 0.1, 0.1, 0.1), 3) for filled in (0.01, 0.1, 0.5)]
+    [1.076, 1.133, 1.2]
+    >>> [round(growth(1.2, 1.2, 0.8, 1e-3, 0.3, change), 3) for change in (1e-2, 1e-3, 1e-5)]
+    [1.2, 2.002, 3.0]
     """
     if primal > HALF:
         return fastest
-    share = min(max((filled - FEW) / (MANY - FEW), 0.0), 1.0)
-    return min(fastest, CAREFUL + share * (fastest - CAREFUL))
+    slip, careful = dual / math.log(rho), min(CAREFUL, fastest)
+    lift = min(max(CLOSE / max(primal, 1e-300), 1.0), LIFT)
+    free = _ramp(filled / lift, FEW, MANY) * _ramp(slip, HELD, LOOSE)
+    if filled < BRAKED:
+        careful = 1 + (careful - 1) * min(max(OUTRUN / max(slip, 1e-300), BRAKE), 1.0)
+    rho = careful + free * (fastest - careful)
+    hurry = (STILL / max(change, 1e-300)) ** (POWER * free) if change < STILL else 1.0
+    return min(1 + (rho - 1) * hurry, LAST)
+
+
+def _ramp(value: float, low: float, high: float) -> float:
+    """Return 0 up to low, 1 from high on, and the straight line between."""
+    return min(max((value - low) / (high - low), 0.0), 1.0)
 
 
 def known_around(observed: Any) -> float:

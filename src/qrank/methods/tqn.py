@@ -32,7 +32,7 @@ from ..problem import Problem
 from ..result import Step
 from ..transforms import Transform, check_r
 from .base import Method
-from .schedule import FIRST, careful, most, pace, within
+from .schedule import FIRST, growth, most, pace, within
 
 # The paper's settings, of which a method takes those that it has
 PAPER = dict(rho=1.1, mu0=1e-4, mu_max=1e10, tol=1e-8, absolute=True, penalty="nuclear", update_every=1, start="pca")
@@ -47,7 +47,7 @@ class State(NamedTuple):
     prior: Any
     fit: Any
     last: float = np.inf  # the mu with which the schedule ends
-    pace: float = 0.0  # the largest rho; 0: it is fixed
+    fastest: float = 0.0  # the largest rho while X moves; 0: rho is fixed
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -97,15 +97,14 @@ class Recipe(Method):
         t, prior = kernels.of(problem.y).copy(problem.stack), self.prior(problem)
         state, fit = prior.start(t, work), self.fit.start(problem, t)
         mu = 1 / (FIRST * (prior.size(t, state, work) or 1.0)) if self.mu0 is None else self.mu0 * problem.scale
-        mu, fastest = min(within(mu, problem), 1 / (self._least(problem) or 1e-300)), 0.0
-        if self.rho is None:
-            fastest = pace(problem.mask)
-            if self.mu0 is None and self.fit.exact:
-                # As long as X = 0, T on Omega becomes Y (1 + 1/rho + 1/rho^2 + …): start where that ends.
-                ahead = fastest / (fastest - 1)
-                t *= t.dtype.type(ahead)
-                mu /= ahead
-        return State(t, mu, self.rho or fastest, state, fit, pace=fastest)
+        mu, rho = min(within(mu, problem), 1 / (self._least(problem) or 1e-300)), self.rho or pace(problem.mask)
+        looks = self.rho is None and self.fit.exact and not self.absolute
+        if looks and self.mu0 is None:
+            # As long as X = 0, T on Omega becomes Y (1 + 1/rho + 1/rho^2 + …): start where that ends.
+            ahead = rho / (rho - 1)
+            t *= t.dtype.type(ahead)
+            mu /= ahead
+        return State(t, mu, rho, state, fit, fastest=rho if looks else 0.0)
 
     def step(self, problem: Problem, state: State, work: Workspace) -> tuple[State, Step]:
         """Run one iteration of Algorithm 2."""
@@ -116,9 +115,12 @@ class Recipe(Method):
         residuals = agreed.primal, agreed.dual, agreed.change
         step = Step(found.value, *residuals, mu, found.rank, found.slices, found.learning, settled=mu >= last)
         if fastest:
-            full = min(problem.layout.n3, t[0].size) * min(t[0].shape)
-            rho = careful(fastest, agreed.primal, found.rank / full)
+            rho = growth(fastest, rho, found.rank / self._full(problem), *residuals)
         return State(agreed.t, 1 / lam_next, rho, found.state, agreed.state, last, fastest), step
+
+    def _full(self, problem: Problem) -> int:
+        """Return how many singular values X can have."""
+        return problem.layout.n3 * min(problem.layout.slice_shape)
 
     def _least(self, problem: Problem) -> float:
         """Return where lam stops falling; 0: nowhere."""
@@ -144,6 +146,10 @@ class Learning(Recipe):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.check("update_every", "r", at_least=1, whole=True)
+
+    def _full(self, problem: Problem) -> int:
+        """Return the columns of Q, times the singular values of a slice."""
+        return check_r(self.r, problem.layout) * min(problem.layout.slice_shape)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
