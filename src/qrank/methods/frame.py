@@ -56,10 +56,9 @@ from ..result import Step
 from ..transforms import Framelet, Matrix, Transform, checked_matrix
 from ..transforms.framelets import usual_levels
 from .base import Method
-from .schedule import FIRST, most, within
+from .schedule import DIGITS, FIRST, most, within
 
 TOGETHER = 1 << 19  # entries of the slices that are worked on together
-DIGITS = 1e-6  # a tolerance from which on single precision serves for what the shrinkage took away
 SINGULAR = 1e-10  # least ratio of singular values of an invertible matrix
 
 

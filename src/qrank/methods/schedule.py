@@ -15,13 +15,15 @@ LIMITS = (
     (1e60, 1e100),
     (1e8, 1e30),
 )  # thresholds so far above and below the data's norm only overflow: in double, single
+DIGITS = 1e-6  # a tolerance from which on single precision serves for multipliers
 MOST = 1e10  # mu times the data's norm at which baselines hold it
 CAREFUL = 1.1  # rho where few singular values explain much: the paper's
 HALF = 0.5  # of what is known not yet explained: before that, mu grows as fast as the mask allows
 FEW, MANY = 0.05, 0.2  # shares of all singular values that are few, and many
 CLOSE, LIFT = 0.02, 4.0  # where less than this is left to explain, up to so many times as many are few
 HELD, LOOSE = 0.5, 1.0  # slips: what is known holds X; X moves as mu lets it
-BRAKED, OUTRUN, BRAKE = 0.025, 0.8, 0.2  # a smaller share and a larger slip: mu outruns it; what is left of its growth at least
+SCANT, LITTLE, OUTRUN = 0.025, 0.15, 0.8  # a share so small that leaves so little to explain is outrun at a larger slip
+BRAKE = 0.2  # what is then left of the growth at least
 STILL, POWER, LAST = 1e-2, 0.7, 3.0  # a change below which mu hurries where X is loose: by which power of it, and rho at most
 SLOWEST, FASTEST = 1.08, 1.2  # the least and the largest rho: some 160 and 80 steps
 
@@ -78,7 +80,7 @@ def growth(fastest: float, rho: float, filled: float, primal: float, dual: float
     slip, careful = dual / math.log(rho), min(CAREFUL, fastest)
     lift = min(max(CLOSE / max(primal, 1e-300), 1.0), LIFT)
     free = _ramp(filled / lift, FEW, MANY) * _ramp(slip, HELD, LOOSE)
-    if filled < BRAKED:
+    if filled < SCANT and primal < LITTLE:
         careful = 1 + (careful - 1) * min(max(OUTRUN / max(slip, 1e-300), BRAKE), 1.0)
     rho = careful + free * (fastest - careful)
     hurry = (STILL / max(change, 1e-300)) ** (POWER * free) if change < STILL else 1.0
