@@ -22,9 +22,11 @@ HALF = 0.5  # of what is known not yet explained: before that, mu grows as fast 
 FEW, MANY = 0.05, 0.2  # shares of all singular values that are few, and many
 CLOSE, LIFT = 0.02, 4.0  # where less than this is left to explain, up to so many times as many are few
 HELD, LOOSE = 0.5, 1.0  # slips: what is known holds X; X moves as mu lets it
-SCANT, LITTLE, OUTRUN = 0.025, 0.15, 0.8  # a share so small that leaves so little to explain is outrun at a larger slip
+SCANT, LITTLE = 0.025, 0.15  # a share so small that leaves so little to explain …
+OUTRUN = 0.8  # … is outrun at a larger slip
 BRAKE = 0.2  # what is then left of the growth at least
-STILL, POWER, LAST = 1e-2, 0.7, 3.0  # a change below which mu hurries where X is loose: by which power of it, and rho at most
+STILL = 1e-2  # a change below which mu hurries where X is loose
+POWER, LAST = 0.7, 3.0  # by which power of it, and rho at most
 SLOWEST, FASTEST = 1.08, 1.2  # the least and the largest rho: some 160 and 80 steps
 
 
@@ -68,7 +70,7 @@ def growth(fastest: float, rho: float, filled: float, primal: float, dual: float
     and each says much about what is missing: mu grows carefully, as long as the slip is small (what is known holds X), and more
     slowly still where it is large. Of a natural picture most have been found, X moves as mu lets it, and waiting gains
     nothing: mu grows fast, and hurries to the end once X hardly moves. The numbers were chosen on generated arrays
-    (benchmarks/kinds.py, draws 0 to 2); docs/schedule.md compares them with the paper's on other draws and on real ones.
+    (benchmarks/kinds.py, draws 0 to 3); docs/schedule.md compares them with the paper's on draws 1 to 3 and on real ones.
 
     >>> [round(growth(1.2, 1.1, filled, 0.1, 0.1, 0.1), 3) for filled in (0.01, 0.1, 0.5)]
     [1.076, 1.133, 1.2]

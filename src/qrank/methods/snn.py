@@ -186,7 +186,8 @@ class HaLRTC(Method):
         """Start from X = T, zero where missing, and Y_i = 0."""
         alpha = mode_weights("alpha", self.alpha, problem)
         mu = within(first_coupling(problem, alpha) if self.mu0 is None else self.mu0 * problem.scale, problem)
-        dtype = np.dtype(np.float32) if self.tol >= DIGITS else problem.y.dtype  # the multipliers are most of the memory
+        # The multipliers are most of the memory, and single precision serves unless tol is small.
+        dtype = np.dtype(np.float32) if self.tol >= DIGITS else problem.y.dtype
         u = [np.zeros(problem.y.shape, dtype) for _ in range(np.count_nonzero(alpha) - 1)]
         return HaLRTCState(np.zeros_like(problem.y), u, min(mu, most(self.mu_max, problem)))
 
