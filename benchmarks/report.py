@@ -20,6 +20,7 @@ from .schedule import GROWTH_N, GROWTH_N3
 Cell = dict[str, Any]
 AT_LEAST = "at least"
 WHOLE = "literal / qrank, whole runs"
+RULE_MET = ("CONVERGED", "SETTLED")  # statuses of a run that its stopping rule has ended
 MEMORY, FLOAT32, OUTSIDE, AGREE, SAME_DB, GROWTH, KERNEL = 4.0, 1.6, 0.15, 1e-6, 0.05, 2.2, 1.3
 
 
@@ -99,8 +100,8 @@ def literal_row(case: str, pair: Cell, whole: Cell | None, paper: Cell | None) -
         curve = pair["curve"]
         note = f"extrapolated from {len(pair['at'])} of {pair['steps']} steps"
     n = len(stamps)
-    converged = paper is not None and paper["status"] == "CONVERGED"
-    if not (converged or (whole and whole["full"])):
+    met = paper is not None and paper["status"] in RULE_MET
+    if not (met or (whole and whole["full"])):
         note = f"{AT_LEAST}: the paper's rule was not met after these steps; measured at {len(set(pair['at']))} stages"
         return Row(case, "literal", n, stamps[-1] / n, stamps[-1], None, pair["curve"][-1], memory, note)
     if len(curve) < n:  # the pair did not go to the end
@@ -165,7 +166,7 @@ def checks_of(out: Path, name: str, case: Case, rows: list[Row]) -> list[Check]:
         below = literal.psnr - default.psnr
         checks.append(Check(name, "dB that qrank is below the literal run", below, SAME_DB, at_least=False))
     if paper := cell(out, f"{name}/paper"):
-        met = float(paper["status"] == "CONVERGED")
+        met = float(paper["status"] in RULE_MET)
         checks.append(Check(name, "paper's settings: stopping rule met (1 = yes)", met, 1.0))
     if pair := cell(out, f"{name}/pair"):
         theirs, ours = (sum(measure.stages(pair["at"], pair[who])[1]) for who in ("literal", "ours"))

@@ -1,12 +1,14 @@
 """How fast mu grows."""
 
+import warnings
+
 import numpy as np
 import pytest
 
 import qrank
 from conftest import low_rank
 from qrank.methods import METHODS
-from qrank.methods.schedule import FASTEST, SLOWEST, known_around, pace
+from qrank.methods.schedule import CAREFUL, FASTEST, LAST, SLOWEST, growth, known_around, pace
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.95])
@@ -26,6 +28,59 @@ def test_mu_grows_slowly_where_little_is_known_around_the_holes(rng):
         assert known_around(holes) < 0.1
         assert SLOWEST <= pace(holes) < FASTEST
     assert pace(rng.random((12, 20, 25)) < 0.5) == FASTEST
+
+
+def next_rho(filled, slip, primal=0.1, change=0.1, fastest=1.2):
+    """Return what rho becomes after a step with rho = 1.1."""
+    return growth(fastest, 1.1, filled, primal, slip * np.log(1.1), change)
+
+
+def test_mu_grows_carefully_where_few_singular_values_explain_much():
+    assert next_rho(0.04, 2) == next_rho(0.9, 0.1) == CAREFUL  # few; what is known holds X
+    assert next_rho(0.9, 2) == next_rho(0.01, 2, primal=0.9) == 1.2
+    assert CAREFUL < next_rho(0.1, 2) < 1.2
+    assert CAREFUL < next_rho(0.9, 0.7) < 1.2
+    assert next_rho(0.15, 2, primal=1e-3) == CAREFUL  # as many explain nearly all: that is few
+    assert next_rho(0.04, 2, fastest=1.05) == 1.05
+
+
+def test_mu_grows_slower_still_where_it_outruns_very_few_singular_values():
+    assert next_rho(0.01, 0.8) == next_rho(0.01, 4, primal=0.3) == CAREFUL
+    assert 1 < next_rho(0.01, 4) == next_rho(0.01, 40) < next_rho(0.01, 2) < CAREFUL
+
+
+def test_mu_hurries_where_nothing_holds_x_and_it_hardly_moves():
+    paces = [next_rho(0.9, 2, 1e-4, change) for change in (1e-1, 1e-2, 1e-3, 1e-4, 1e-9, 0.0)]
+    assert paces == sorted(paces)
+    assert paces[1] == 1.2
+    assert paces[-1] == LAST
+    assert next_rho(0.9, 0.1, 1e-4, 1e-9) == CAREFUL
+
+
+def test_a_fixed_rho_stays_and_so_do_the_papers_settings(rng):
+    x = low_rank(rng, (10, 11, 12), rank=2, directions=2)
+    known = rng.random(x.shape) < 0.6
+    for options in ({"rho": 1.15}, {"preset": "paper", "max_steps": 60}):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", qrank.ConvergenceWarning)
+            mus = [record.mu for record in qrank.complete(x, known, "vmtqn", **options).history]
+        np.testing.assert_allclose(np.divide(mus[1:], mus[:-1]), options.get("rho", 1.1), rtol=1e-12)
+
+
+def test_smooth_data_of_which_little_is_known_is_found_as_with_the_papers_settings():
+    """A fixed rho = 1.2 from Z = 0 loses more than ten decibels here; single arrays scatter by one to either side."""
+    i, j, k = (np.arange(n) / n for n in (24, 26, 20))
+    gains = []
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        waves = [
+            (np.sin(a * i + b), np.cos(c * j + d), np.sin(e * k + f)) for a, b, c, d, e, f in rng.uniform(0, 6, (12, 6))
+        ]
+        x = sum(np.einsum("i,j,k->ijk", *one) for one in waves)
+        holes = rng.random(x.shape) > 0.1
+        paper, ours = (qrank.complete(x, ~holes, "vmtqn", preset=preset).x for preset in ("paper", None))
+        gains.append(qrank.metrics.psnr(ours, x, holes) - qrank.metrics.psnr(paper, x, holes))
+    assert np.mean(gains) > -0.3
 
 
 def test_a_frame_that_is_nearly_lost_is_found_again(rng):

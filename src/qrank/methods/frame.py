@@ -45,6 +45,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ..errors import InputError
+from ..kernels import threads
 from ..kernels.memory import Workspace
 from ..kernels.products import keep_known, sums
 from ..kernels.shrink import shrink
@@ -55,8 +56,9 @@ from ..result import Step
 from ..transforms import Framelet, Matrix, Transform, checked_matrix
 from ..transforms.framelets import usual_levels
 from .base import Method
-from .schedule import FIRST, most, within
+from .schedule import DIGITS, FIRST, most, within
 
+TOGETHER = 1 << 19  # entries of the slices that are worked on together
 SINGULAR = 1e-10  # least ratio of singular values of an invertible matrix
 
 
@@ -97,29 +99,30 @@ class Analysis(Method):
         transform, _ = self.transform(problem.layout.n3)
         mu = self.mu0 * problem.scale if self.mu0 is not None else 1 / (FIRST * (_largest(transform, x, work) or 1.0))
         mu = min(within(mu, problem), most(self.mu_max, problem))
-        return State(x, x.copy(), np.zeros((transform.r, *x.shape[1:]), x.dtype), mu)
+        return State(x, x.copy(), np.zeros((transform.r, *x.shape[1:]), self._digits(x)), mu)
 
     def step(self, problem: Problem, state: State, work: Workspace) -> tuple[State, Step]:
         """Run one iteration of the linearised ADMM."""
         x_old, z, r, mu = state
         transform, tau = self.transform(problem.layout.n3)
-        x, band, g = (work.array(name, z.shape, z.dtype) for name in ("spare", "band", "G"))
+        x, room = work.array("spare", z.shape, z.dtype), (_room(z), *z.shape[1:])
+        band, g_all = (work.array(name, room, z.dtype) for name in ("band", "G"))
         mu_next = min(self.rho * mu, most(self.mu_max, problem))
         c = mu / mu_next
         value, rank, slices, apart = 0.0, 0, 0, 0.0
         for rows, lz in transform.bands(z, band, (x, z)):
-            t = r[rows]
+            t, g = r[rows], g_all[: len(lz)] if len(lz) <= len(g_all) else np.empty_like(lz)
 
             def argument(t: np.ndarray, g: np.ndarray, lz: np.ndarray) -> tuple[()]:
-                t += lz
-                g[...] = t
+                np.add(t, lz, out=g)
                 return ()
 
             def taken_away(t: np.ndarray, g: np.ndarray, lz: np.ndarray) -> tuple[float]:
-                t -= g
-                t *= c
                 lz -= g
-                return (float(lz @ lz),)
+                apart = float(lz @ lz)
+                lz += t  # R
+                np.multiply(lz, c, out=t, casting="same_kind")
+                return (apart,)
 
             sums(argument, t, g, lz)
             shrunk = shrink(g, 1 / mu, self.penalty, weights=_part(transform.weights, rows))  # (G)
@@ -144,6 +147,10 @@ class Analysis(Method):
         work.lend("spare", z)
         return State(x, x_old, r, mu_next), Step(value, primal, dual, moved / problem.size, mu, rank, slices)
 
+    def _digits(self, x: np.ndarray) -> np.dtype:
+        """Return the type that R is kept in."""
+        return x.dtype
+
     def answer(self, problem: Problem, state: State, work: Workspace) -> np.ndarray:
         """Return X."""
         return state.x
@@ -155,10 +162,15 @@ class Analysis(Method):
 
 def _largest(transform: Transform, x: np.ndarray, work: Workspace) -> float:
     """Return max_b sigma_1(L_b X) / w_b."""
-    rooms = (work.array(name, x.shape, x.dtype) for name in ("band", "spare", "G"))
-    bands = transform.bands(x, next(rooms), (next(rooms), next(rooms)))
+    band = work.array("band", (_room(x), *x.shape[1:]), x.dtype)
+    bands = transform.bands(x, band, (work.array("spare", x.shape, x.dtype), np.empty_like(x)))
     weights = np.ones(transform.r) if transform.weights is None else transform.weights
     return max(spectral_norm(band) / float(weights[rows.start]) for rows, band in bands)  # a band has one weight
+
+
+def _room(x: np.ndarray) -> int:
+    """Return how many slices are worked on together: enough for all threads."""
+    return min(len(x), max(TOGETHER // max(1, x[0].size), 4 * threads.count()))
 
 
 def _part(weights: np.ndarray | None, rows: slice) -> np.ndarray | None:
@@ -179,6 +191,10 @@ class FTNN(Analysis):
         super().__post_init__()
         self.check("levels", at_least=1, whole=True)
         self.transform(1)  # checks the filters
+
+    def _digits(self, x: np.ndarray) -> np.dtype:
+        """Return single precision where tol asks for no more: R, of many more slices than X, is most of the memory."""
+        return np.dtype(np.float32) if self.tol >= DIGITS else x.dtype
 
     def transform(self, n3: int) -> tuple[Transform, float]:
         """Return W, an isometry."""

@@ -15,7 +15,18 @@ LIMITS = (
     (1e60, 1e100),
     (1e8, 1e30),
 )  # thresholds so far above and below the data's norm only overflow: in double, single
+DIGITS = 1e-6  # a tolerance from which on single precision serves for multipliers
 MOST = 1e10  # mu times the data's norm at which baselines hold it
+CAREFUL = 1.1  # rho where few singular values explain much: the paper's
+HALF = 0.5  # of what is known not yet explained: before that, mu grows as fast as the mask allows
+FEW, MANY = 0.05, 0.2  # shares of all singular values that are few, and many
+CLOSE, LIFT = 0.02, 4.0  # where less than this is left to explain, up to so many times as many are few
+HELD, LOOSE = 0.5, 1.0  # slips: what is known holds X; X moves as mu lets it
+SCANT, LITTLE = 0.025, 0.15  # a share so small that leaves so little to explain …
+OUTRUN = 0.8  # … is outrun at a larger slip
+BRAKE = 0.2  # what is then left of the growth at least
+STILL = 1e-2  # a change below which mu hurries where X is loose
+POWER, LAST = 0.7, 3.0  # by which power of it, and rho at most
 SLOWEST, FASTEST = 1.08, 1.2  # the least and the largest rho: some 160 and 80 steps
 
 
@@ -48,6 +59,40 @@ def pace(observed: Any) -> float:
     (1.2, 1.13)
     """
     return min(max(SLOWEST, 1 + 2.2 * known_around(observed)), FASTEST)
+
+
+def growth(fastest: float, rho: float, filled: float, primal: float, dual: float, change: float) -> float:
+    """Return rho for the next step, from what the last one, with ``rho``, has found; ``fastest`` is what the mask allows.
+
+    ``filled`` is the share of all singular values that X has, ``primal`` how far X is from what is known, ``change`` how far it
+    has moved, both relative, ``dual`` how far it has moved over what the shrinkage takes away. *Slip*, dual / log(rho), is that
+    for a growth of mu by e. Of an array of nearly low rank, few singular values have been found when little is left to explain,
+    and each says much about what is missing: mu grows carefully, as long as the slip is small (what is known holds X), and more
+    slowly still where it is large. Of a natural picture most have been found, X moves as mu lets it, and waiting gains
+    nothing: mu grows fast, and hurries to the end once X hardly moves. The numbers were chosen by the truth of generated arrays
+    (benchmarks/kinds.py, draws 0 to 5), the small real ones being looked at as well; docs/schedule.md compares with the paper's
+    settings on fresh draws, and says of the real arrays that they are not fresh.
+
+    >>> [round(growth(1.2, 1.1, filled, 0.1, 0.1, 0.1), 3) for filled in (0.01, 0.1, 0.5)]
+    [1.076, 1.133, 1.2]
+    >>> [round(growth(1.2, 1.2, 0.8, 1e-3, 0.3, change), 3) for change in (1e-2, 1e-3, 1e-5)]
+    [1.2, 2.002, 3.0]
+    """
+    if primal > HALF:
+        return fastest
+    slip, careful = dual / math.log(rho), min(CAREFUL, fastest)
+    lift = min(max(CLOSE / max(primal, 1e-300), 1.0), LIFT)
+    free = _ramp(filled / lift, FEW, MANY) * _ramp(slip, HELD, LOOSE)
+    if filled < SCANT and primal < LITTLE:
+        careful = 1 + (careful - 1) * min(max(OUTRUN / max(slip, 1e-300), BRAKE), 1.0)
+    rho = careful + free * (fastest - careful)
+    hurry = (STILL / max(change, 1e-300)) ** (POWER * free) if change < STILL else 1.0
+    return min(1 + (rho - 1) * hurry, LAST)
+
+
+def _ramp(value: float, low: float, high: float) -> float:
+    """Return 0 up to low, 1 from high on, and the straight line between."""
+    return min(max((value - low) / (high - low), 0.0), 1.0)
 
 
 def known_around(observed: Any) -> float:

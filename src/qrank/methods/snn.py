@@ -57,7 +57,7 @@ from ..kernels.unfoldings import Piece, Unfolding, accumulate, square, unfolding
 from ..problem import Problem
 from ..result import Step
 from .base import Method
-from .schedule import FIRST, most, within
+from .schedule import DIGITS, FIRST, most, within
 from .weights import check_weights, mode_weights
 
 
@@ -186,7 +186,9 @@ class HaLRTC(Method):
         """Start from X = T, zero where missing, and Y_i = 0."""
         alpha = mode_weights("alpha", self.alpha, problem)
         mu = within(first_coupling(problem, alpha) if self.mu0 is None else self.mu0 * problem.scale, problem)
-        u = [np.zeros_like(problem.y) for _ in range(np.count_nonzero(alpha) - 1)]
+        # The multipliers are most of the memory, and single precision serves unless tol is small.
+        dtype = np.dtype(np.float32) if self.tol >= DIGITS else problem.y.dtype
+        u = [np.zeros(problem.y.shape, dtype) for _ in range(np.count_nonzero(alpha) - 1)]
         return HaLRTCState(np.zeros_like(problem.y), u, min(mu, most(self.mu_max, problem)))
 
     def step(self, problem: Problem, state: HaLRTCState, work: Workspace) -> tuple[HaLRTCState, Step]:

@@ -32,7 +32,7 @@ from ..problem import Problem
 from ..result import Step
 from ..transforms import Transform, check_r
 from .base import Method
-from .schedule import FIRST, most, pace, within
+from .schedule import FIRST, growth, most, pace, within
 
 # The paper's settings, of which a method takes those that it has
 PAPER = dict(rho=1.1, mu0=1e-4, mu_max=1e10, tol=1e-8, absolute=True, penalty="nuclear", update_every=1, start="pca")
@@ -47,6 +47,7 @@ class State(NamedTuple):
     prior: Any
     fit: Any
     last: float = np.inf  # the mu with which the schedule ends
+    fastest: float = 0.0  # the largest rho while X moves; 0: rho is fixed
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -56,7 +57,7 @@ class Recipe(Method):
     shares_out: ClassVar[bool] = True
     presets: ClassVar[dict[str, dict[str, Any]]] = {"default": {}, "paper": PAPER}
 
-    rho: float | None = None  # None: `pace`, from the share that is known, but 1.1 for penalties that are not mild
+    rho: float | None = None  # None: by what is known and what is found (`schedule`), but 1.1 for penalties not mild
     mu0: float | None = None  # None: from the data
     mu_max: float | None = None  # None: mu grows as long as the run lasts
     penalty: Any = "nuclear"  # a name, or a Penalty, which it is once the method is made
@@ -79,8 +80,11 @@ class Recipe(Method):
         return self.tol if self.absolute else max(self.tol, 1000 * eps)
 
     def dual_tolerance(self, tolerance: float) -> float:
-        """Return 10 tol; the paper's stopping rule asks for no dual residual."""
-        return np.inf if self.absolute else super().dual_tolerance(tolerance)
+        """Return 10 tol; the paper's rule, on largest entries, has a tol in the data's unit, so there 10 times the default one.
+
+        That rule asks for no dual residual: it is met, too, where mu was so large that nothing moved. That run has settled.
+        """
+        return super().dual_tolerance(Method.tol if self.absolute else tolerance)
 
     def prior(self, problem: Problem) -> Prior:
         """Return what the answer should be like."""
@@ -96,23 +100,30 @@ class Recipe(Method):
         t, prior = kernels.of(problem.y).copy(problem.stack), self.prior(problem)
         state, fit = prior.start(t, work), self.fit.start(problem, t)
         mu = 1 / (FIRST * (prior.size(t, state, work) or 1.0)) if self.mu0 is None else self.mu0 * problem.scale
-        return State(
-            t,
-            min(within(mu, problem), 1 / (self._least(problem) or 1e-300)),
-            self.rho or pace(problem.mask),
-            state,
-            fit,
-        )
+        mu, rho = min(within(mu, problem), 1 / (self._least(problem) or 1e-300)), self.rho or pace(problem.mask)
+        looks = self.rho is None and self.fit.exact and not self.absolute
+        if looks and self.mu0 is None:
+            # As long as X = 0, T on Omega becomes Y (1 + 1/rho + 1/rho^2 + …): start where that ends.
+            ahead = rho / (rho - 1)
+            t *= t.dtype.type(ahead)
+            mu /= ahead
+        return State(t, mu, rho, state, fit, fastest=rho if looks else 0.0)
 
     def step(self, problem: Problem, state: State, work: Workspace) -> tuple[State, Step]:
         """Run one iteration of Algorithm 2."""
-        t, mu, rho, prior, fit, last = state
+        t, mu, rho, prior, fit, last, fastest = state
         lam, lam_next = 1 / mu, max(1 / within(rho * mu, problem), self._least(problem))  # (30) mu-update
         found = self.prior(problem)(t, lam, prior, work)  # (26) Q-, (27) X-update
         agreed = self.fit(problem, t, found.x, lam, lam_next, fit, work)  # (28) E-, (29) Z-update
         residuals = agreed.primal, agreed.dual, agreed.change
         step = Step(found.value, *residuals, mu, found.rank, found.slices, found.learning, settled=mu >= last)
-        return State(agreed.t, 1 / lam_next, rho, found.state, agreed.state, last), step
+        if fastest:
+            rho = growth(fastest, rho, found.rank / self._full(problem), *residuals)
+        return State(agreed.t, 1 / lam_next, rho, found.state, agreed.state, last, fastest), step
+
+    def _full(self, problem: Problem) -> int:
+        """Return how many singular values X can have."""
+        return problem.layout.n3 * min(problem.layout.slice_shape)
 
     def _least(self, problem: Problem) -> float:
         """Return where lam stops falling; 0: nowhere."""
@@ -138,6 +149,10 @@ class Learning(Recipe):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.check("update_every", "r", at_least=1, whole=True)
+
+    def _full(self, problem: Problem) -> int:
+        """Return the columns of Q, times the singular values of a slice."""
+        return check_r(self.r, problem.layout) * min(problem.layout.slice_shape)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

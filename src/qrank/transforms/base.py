@@ -49,8 +49,8 @@ class Transform:
     def bands(
         self, t: np.ndarray, out: np.ndarray, low: tuple[np.ndarray, np.ndarray]
     ) -> Iterator[tuple[slice, np.ndarray]]:
-        """Yield T x_3 Q in parts of n3 slices at most, each made in out: which slices, and they; low may be overwritten."""
-        yield slice(0, self.r), self.forward(t, out=out)
+        """Yield T x_3 Q in parts, each made in out: which slices, and they; low may be overwritten."""
+        yield slice(0, self.r), self.forward(t, out=out if len(out) == self.r else None)
 
     @cached_property
     def matrix(self) -> np.ndarray:

@@ -120,9 +120,9 @@ class Framelet(Transform):
             steps.append(scipy.sparse.vstack(bands, format="csr"))
         return steps
 
-    def _pieces(self, columns: int) -> list[FramePiece]:
-        """Pieces of a few frames of so many entries that their bands fit the second-level cache."""
-        return _pieces(self, max(1, min(BANDS // max(1, columns), self.n3 // 2)))
+    def _pieces(self, columns: int, most: int | None = None) -> list[FramePiece]:
+        """Pieces of a few frames of so many entries that their bands fit the second-level cache, so many frames at most."""
+        return _pieces(self, max(1, min(BANDS // max(1, columns), self.n3 // 2, most or self.n3)))
 
     def forward(self, t: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         """Return W T: shape (r, n1, n2)."""
@@ -134,26 +134,36 @@ class Framelet(Transform):
     def bands(
         self, t: np.ndarray, out: np.ndarray, low: tuple[np.ndarray, np.ndarray]
     ) -> Iterator[tuple[slice, np.ndarray]]:
-        """Yield band after band of W T, each in out: which of its slices, and they, (n3, n1, n2); low, like T, is overwritten."""
-        flat, n, high = out.reshape(self.n3, -1), self.n3, ORDERS[self.filters]
-        above, pieces = t.reshape(flat.shape), self._pieces(flat.shape[1])
+        """Yield W T, a few slices of a band at a time: which ones, and they, (some, n1, n2), in out, as many as that has room for.
 
-        def filtered(level: int, band: int, into: np.ndarray) -> None:
+        low, two arrays like T, is overwritten; one of them may be T.
+        """
+        n, high, room = self.n3, ORDERS[self.filters], len(out)
+        into, above = out.reshape(room, -1), t.reshape(n, -1)
+        pieces = self._pieces(above.shape[1], room)
+
+        def filtered(level: int, band: int, some: list[FramePiece], into: np.ndarray) -> slice:
+            first = some[0].frames.start
+
             def work(i: slice) -> None:
-                s, steps, _ = pieces[i.start]
-                into[s] = steps[level][band].astype(t.dtype, copy=False) @ above
+                s, steps, _ = some[i.start]
+                into[s.start - first : s.stop - first] = steps[level][band].astype(t.dtype, copy=False) @ above
 
-            threads.each(work, len(pieces), 1)
+            threads.each(work, len(some), 1)
+            return slice(first, some[-1].frames.stop)
 
+        some = max(1, room // (pieces[0].frames.stop - pieces[0].frames.start))  # pieces that there is room for
         for level in range(self.levels):
             for band in range(high):
-                filtered(level, band, flat)
-                first = (level * high + band) * n
-                yield slice(first, first + n), out
-            below = flat if level == self.levels - 1 else low[level % 2].reshape(flat.shape)
-            filtered(level, high, below)
+                for i in range(0, len(pieces), some):
+                    s, first = filtered(level, band, pieces[i : i + some], into), (level * high + band) * n
+                    yield slice(first + s.start, first + s.stop), out[: s.stop - s.start]
+            below = low[level % 2].reshape(above.shape)
+            filtered(level, high, pieces, below)
             above = below
-        yield slice(self.r - n, self.r), out
+        for first in range(0, n, room):
+            found = low[(self.levels - 1) % 2][first : first + room]
+            yield slice(self.r - n + first, self.r - n + first + len(found)), found
 
     def backward(self, g: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         """Return W^T G: shape (n3, n1, n2)."""
