@@ -154,8 +154,7 @@ def goal_cells(goal: dict[str, Any]) -> list[FieldCell]:
     if size >= LARGE:
         return cells_of(row, [*choice(), "vmtqn", LOG_SUM, "tnn", *SIMPLE])
     draws = SEEDS if scene(row[0]).counts else DRAWS
-    found = cells_of(row, [*choice(), "vmtqn"], draws)
-    return found + cells_of(row, [LOG_SUM], draws if "over" in goal else 1) + cells_of(row, ["views", *SIMPLE])
+    return cells_of(row, [*choice(), "vmtqn", LOG_SUM], draws) + cells_of(row, ["views", *SIMPLE])
 
 
 def damage_cells(row: Row) -> list[FieldCell]:
