@@ -115,6 +115,16 @@ def test_history(rng):
     np.testing.assert_array_equal(result.x[result.observed], x[result.observed])
 
 
+def test_records_know_their_run(rng):
+    x = low_rank(rng)
+    known = rng.random(x.shape) < 0.7
+    result = qrank.complete(x, known, "patches")
+    assert list(result.runs) == ["patches", "views"]  # the answer's own first, then what it started from
+    assert all(record.run == name for name, records in result.runs.items() for record in records)
+    assert result.runs["views"] + result.runs["patches"] == result.history
+    assert {record.run for record in qrank.complete(x, known, "tnn", max_steps=2, tol=1).history} == {"tnn"}
+
+
 def test_step_limit_warns(x, rng):
     with pytest.warns(qrank.ConvergenceWarning, match="limit of steps"):
         result = qrank.complete(x, rng.random(x.shape) < 0.6, "vmtqn", max_steps=3)

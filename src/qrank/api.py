@@ -236,7 +236,7 @@ def _followed(
     seconds, steps = sum(r.seconds for r in records[-1:]), len(records)
 
     def told(record: Record) -> Record:
-        return replace(record, step=steps + record.step, seconds=seconds + record.seconds)
+        return replace(record, step=steps + record.step, seconds=seconds + record.seconds, run=method.name)
 
     run, earlier = journal.open(problem, method, rng)
     records.extend(map(told, earlier))

@@ -71,10 +71,14 @@ class Fit:
 
 @dataclass(frozen=True)
 class Exact(Fit):
-    """X = Y on Omega. ``absolute``: the residuals of the paper's rule, largest entries in the data's unit."""
+    """X = Y on Omega. ``absolute``: the residuals of the paper's rule, largest entries in the data's unit.
+
+    ``relax``: off Omega the next T is X + relax (X - T), so that what is known spreads in fewer steps.
+    """
 
     exact: ClassVar[bool] = True
     absolute: bool = False
+    relax: float = 0.0
 
     def start(self, problem: Problem, t: Any) -> Any:
         """Start from Z = 0. The state is X on Omega, at first 0, for the paper's rule only."""
@@ -84,7 +88,7 @@ class Exact(Fit):
         self, problem: Problem, t: Any, x: Any, lam: float, lam_next: float, state: Any, work: Workspace
     ) -> Agreed:
         """Make of X the next T, in place; the memory of the last T is then the spare one."""
-        r = kernels.of(t).advance(t, x, problem.stack, problem.mask, lam_next / lam, state)
+        r = kernels.of(t).advance(t, x, problem.stack, problem.mask, lam_next / lam, state, self.relax)
         work.lend("spare", t)
         dual = r.change / max(r.dual, 1e-300)
         if self.absolute:

@@ -65,6 +65,7 @@ class Record:
     slices: int
     learning: tuple[float, ...] = ()
     holdout: float | None = None  # RMSE on the held-out known entries, where there are such
+    run: str = ""  # the method, or the candidate of `auto`, whose step it is
 
 
 class Trial(NamedTuple):
@@ -130,6 +131,26 @@ class Completion:
     def seconds(self) -> float:
         """How long the run took."""
         return self.history[-1].seconds if self.history else 0.0
+
+    @property
+    def runs(self) -> dict[str, list[Record]]:
+        """The records of each run that made the answer, by its name: the one with most weight first.
+
+        A method by name is one run, or two where it starts from another's answer; under `auto` each candidate that has
+        weight, and what it starts from, is one. What they minimise differs: their objectives cannot be compared.
+
+        >>> steps = [Record(k, k / 10, 1.0, 0.1, 0.2, 0.1, 1e-3, 7, 3, run=name) for k, name in ((1, "views"), (2, "patches"))]
+        >>> {name: len(records) for name, records in Completion(None, Status.SETTLED, steps, None, None, np.ones(1)).runs.items()}
+        {'patches': 1, 'views': 1}
+        """
+        found: dict[str, list[Record]] = {}
+        for record in self.history:
+            found.setdefault(record.run, []).append(record)
+        last_first = list(found)[::-1]  # what another starts from runs before it
+        if self.choice is not None:
+            weights = {trial.name: trial.weight for trial in self.choice.trials}
+            last_first.sort(key=lambda name: -weights.get(name, 0))
+        return {name: found[name] for name in last_first}
 
     def to_dict(self) -> dict[str, list]:
         """Return the history as columns, ready for a data frame."""

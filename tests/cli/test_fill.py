@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,6 +17,7 @@ import pytest
 import qrank
 from cli.calling import call, one_line
 from qrank.checkpoint import tree
+from qrank.result import Choice, Trial
 
 
 @pytest.fixture
@@ -97,6 +100,35 @@ def test_report_is_written(tmp_path, low_rank):
     np.save(tmp_path / "in.npy", low_rank)
     call("fill", tmp_path / "in.npy", "-o", tmp_path / "out.npy", "--drop", 0.3, "--report", tmp_path / "r.html")
     assert "qrank" in (tmp_path / "r.html").read_text(encoding="utf-8")
+
+
+def test_error_on_held_out_entries_is_that_of_the_main_run(tmp_path, low_rank, monkeypatch):
+    np.save(tmp_path / "in.npy", low_rank)
+
+    def two_runs(*given, **options):
+        found = qrank.complete(*given, **options)
+        records = [replace(found.history[0], run=name, holdout=held) for name, held in (("a", 0.25), ("b", 0.5))]
+        trials = Trial("a", 0.3, 0.9, 1.0), Trial("b", 0.6, 0.1, 1.0)
+        return replace(found, history=records, choice=Choice(trials, 10, "the data", 2.0, 0.3))
+
+    monkeypatch.setattr(qrank.cli.fill, "complete", two_runs)
+    words = ["fill", tmp_path / "in.npy", "-o", tmp_path / "out.npy", "--drop", 0.3, "--method", "smooth", "--json"]
+    assert json.loads(call(*words).stdout)["holdout_rmse"] == 0.25
+
+
+def test_report_of_pixels_tells_errors_in_their_unit(tmp_path):
+    pytest.importorskip("matplotlib")
+    grid = np.add.outer(np.arange(40), np.arange(48))[..., None] + np.arange(3)
+    picture = np.round(120 + 100 * np.sin(grid / 7) + np.random.default_rng(0).normal(0, 8, grid.shape))
+    np.save(tmp_path / "in.npy", picture.clip(0, 255).astype(np.uint8))
+    words = ["fill", tmp_path / "in.npy", "-o", tmp_path / "out.npy", "--drop", 0.3, "--report", tmp_path / "r.html"]
+    call(*words)
+    html = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert 'data-layer="sure"' in html
+    error = float(re.search(r"standard error of filled entries, median</dt><dd>([\d.]+)", html)[1])
+    assert 4 < error < 20  # noise of standard deviation 8, of pixels up to 255
+    covered = float(re.search(r"missing values ([\d.]+) % do", html)[1])
+    assert 84 < covered < 96
 
 
 def test_colour_picture_with_a_mask(tmp_path):

@@ -19,8 +19,9 @@ def test_a_fixed_point_stays_put(rng):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("relax", [0.0, 0.6])
 @pytest.mark.parametrize(("size", "share"), [(5, 0.5), (PASSED, 0.3), (2 * PASSED + 17, 0.9), (3 * PASSED, 0.0)])
-def test_one_pass_is_the_papers_updates(dtype, size, share, rng):
+def test_one_pass_is_the_papers_updates(dtype, relax, size, share, rng):
     """E, Z and the residuals written out, against the pass in pieces; a piece with nothing known, too."""
     observed = rng.random(size) < share
     observed[-PASSED:] &= size <= 2 * PASSED
@@ -29,9 +30,9 @@ def test_one_pass_is_the_papers_updates(dtype, size, share, rng):
     x_old[~observed] = t[~observed]  # off Omega T is the last X
     e, z = np.where(observed, 0, y - x), np.where(observed, t - x, 0)  # Z / mu
     state, last = x.astype(dtype), known_entries(x_old.astype(dtype), observed)
-    found = advance(t.astype(dtype), state, y.astype(dtype), observed, ratio, last)
+    found = advance(t.astype(dtype), state, y.astype(dtype), observed, ratio, last, relax)
     near = {"rtol": 1e-4, "atol": 1e-5} if dtype == np.float32 else {"rtol": 1e-12, "atol": 1e-14}
-    np.testing.assert_allclose(state, y - e + ratio * z, **near)
+    np.testing.assert_allclose(state, y - e + ratio * z + np.where(observed, 0, relax * (x - t)), **near)
     np.testing.assert_allclose(np.concatenate(last), x[observed], **near)
     norms = np.linalg.norm((y - x)[observed]), np.linalg.norm((x - t)[~observed]), np.linalg.norm(z)
     largest = np.abs((y - x)[observed]).max(initial=0), np.abs(x - x_old).max()

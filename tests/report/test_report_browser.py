@@ -11,7 +11,8 @@ import time
 
 import numpy as np
 import pytest
-from test_report import completion, film
+from test_report import completion, decode, film
+from test_trust import chosen
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
@@ -154,6 +155,26 @@ def maps(tmp_path_factory):
     return path, known
 
 
+@pytest.fixture(scope="module")
+def lost(tmp_path_factory):
+    """A clip of which frame 4 is lost, and three rows of frame 1, with standard errors."""
+    x, known = film((6, 60, 110))
+    blind = np.zeros(x.shape, bool)
+    blind[4] = blind[1, 20:40] = True
+    path = tmp_path_factory.mktemp("page") / "lost.html"
+    chosen(x, known & ~blind, undetermined=blind).report(path, axes=("frame", "height", "width"))
+    return path
+
+
+@pytest.fixture(scope="module")
+def doubted(tmp_path_factory):
+    """A heat map with standard errors."""
+    x, known = film((7, 9, 12))
+    path = tmp_path_factory.mktemp("page") / "doubted.html"
+    chosen(300 * x, known, error=np.where(known, 0, 20.0)).report(path, axes=("station", "day", "hour"))
+    return path, known
+
+
 def source(layer):
     return f"document.querySelector('.wipe img[data-layer={layer}]').src"
 
@@ -179,10 +200,11 @@ def test_slider_moves_the_picture(browser, pictures):
     browser.open(pictures)
     before, after = browser.run(source("before")), browser.run(source("after"))
     label = "document.getElementById('label').textContent"
-    assert browser.run(label) == "frame 3"
+    worst = int(np.argmin(film((6, 60, 110))[1].sum(axis=(1, 2))))
+    assert browser.run(label) == f"frame {worst}"
     browser.run("document.getElementById('slice').focus()")
     browser.key("ArrowRight")
-    assert browser.run(label) == "frame 4"
+    assert browser.run(label) == f"frame {worst + 1}"
     assert browser.run(source("before")) != before
     assert browser.run(source("after")) != after
     assert browser.run("new Set([...document.querySelectorAll('img[data-layer=after]')].map((i) => i.src)).size") == 1
@@ -236,6 +258,62 @@ def test_fibre_shows_its_known_points(browser, maps):
     assert browser.complaints() == []
 
 
+def amber(browser, rows):
+    """The share of amber pixels of the picture after completion in the row, in bands from top to bottom."""
+    box = browser.run(
+        "(b => ({x: b.left, y: b.top + scrollY, width: b.width, height: b.height, scale: 1}))"
+        "(document.querySelector('.row img[data-layer=after]').getBoundingClientRect())"
+    )
+    shot = browser.send("Page.captureScreenshot", format="png", clip=box, captureBeyondViewport=True)["data"]
+    red, green, blue = decode("," + shot)[..., :3].astype(int).transpose(2, 0, 1)
+    striped = (red - blue > 120) & (green - blue > 40)
+    return [striped[round(top * len(striped)) : round(bottom * len(striped))].mean() for top, bottom in rows]
+
+
+def test_guesses_are_striped_and_nothing_else(browser, lost):
+    browser.open(lost)
+    bands = [[0.02, 0.28], [0.38, 0.62], [0.72, 0.98]]
+    assert browser.run("document.getElementById('label').textContent") == "frame 4"
+    assert min(amber(browser, bands)) > 0.05
+    browser.run("document.getElementById('show-marks').click()")
+    assert max(amber(browser, bands)) == 0
+    browser.run("document.getElementById('show-marks').click()")
+    to = "(s => { s.value = %d; s.dispatchEvent(new Event('input')) })(document.getElementById('slice'))"
+    browser.run(to % 1)
+    above, inside, below = amber(browser, bands)
+    assert (above, below) == (0, 0)
+    assert inside > 0.05
+    browser.run(to % 0)
+    assert max(amber(browser, bands)) == 0
+    assert browser.complaints() == []
+
+
+def test_standard_errors_stand_beside_the_pictures(browser, lost):
+    browser.open(lost)
+    widths = "[...document.querySelectorAll('.row img')].map((i) => [i.dataset.layer, i.naturalWidth])"
+    assert browser.run(widths) == [["before", 110], ["after", 110], ["sure", 110]]
+    of = "document.querySelector('.row img[data-layer=sure]').src"
+    first = browser.run(of)
+    browser.run("document.getElementById('next').click()")
+    assert browser.run(of) != first
+    assert browser.complaints() == []
+
+
+def test_fibre_has_a_band_of_standard_errors(browser, doubted, maps):
+    path, known = doubted
+    browser.open(path)
+    browser.run("(a => { a.value = 2; a.dispatchEvent(new Event('change')) })(document.getElementById('along'))")
+    band = browser.run("document.querySelector('#fibre .band').getAttribute('d')")
+    corners = [tuple(map(float, pair.split())) for pair in band.strip("MZ").split("L")]
+    above, below = corners[:12], corners[:11:-1]
+    wide = [low[1] - high[1] for high, low in zip(above, below, strict=True)]
+    assert all((w > 1) == (not sure) for w, sure in zip(wide, known[3, 4], strict=True))
+    assert np.ptp([w for w in wide if w > 1]) < 0.3  # all are 20
+    browser.open(maps[0])
+    assert not browser.run("document.querySelectorAll('#fibre .band').length")
+    assert browser.complaints() == []
+
+
 CONTRAST = """
 (() => {
   const numbers = (text) => text.match(/[\\d.]+/g).map(Number);
@@ -272,12 +350,12 @@ CONTRAST = """
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("chosen", ["by the system", "by the address"])
-@pytest.mark.parametrize("kind", ["pictures", "maps"])
-def test_both_themes_have_readable_contrast(browser, pictures, maps, theme, chosen, kind):
-    page = pictures if kind == "pictures" else maps[0]
+@pytest.mark.parametrize("said", ["by the system", "by the address"])
+@pytest.mark.parametrize("kind", ["pictures", "maps", "lost"])
+def test_both_themes_have_readable_contrast(browser, pictures, maps, lost, theme, said, kind):
+    page = {"pictures": pictures, "maps": maps[0], "lost": lost}[kind]
     other = "light" if theme == "dark" else "dark"
-    by_system = chosen == "by the system"
+    by_system = said == "by the system"
     browser.open(page, "" if by_system else f"#{theme}", scheme=theme if by_system else other)
     found = browser.run(CONTRAST)
     assert found["dark"] == (theme == "dark")
@@ -306,9 +384,9 @@ def test_print_is_light(browser, pictures):
     assert ink == "rgb(27, 28, 32)"
 
 
-@pytest.mark.parametrize("kind", ["pictures", "maps"])
-def test_page_fits_a_phone(browser, pictures, maps, kind):
-    browser.open(pictures if kind == "pictures" else maps[0], width=360, height=740)
+@pytest.mark.parametrize("kind", ["pictures", "maps", "lost"])
+def test_page_fits_a_phone(browser, pictures, maps, lost, kind):
+    browser.open({"pictures": pictures, "maps": maps[0], "lost": lost}[kind], width=360, height=740)
     assert browser.run("document.documentElement.scrollWidth") <= 360
     heights = "[...document.querySelectorAll('svg text')].map((t) => t.getBoundingClientRect().height).filter(Boolean)"
     assert browser.run(f"Math.min(...{heights})") >= 8

@@ -104,7 +104,7 @@ def _fast(
     begun: float,
     journal: Journal,
     auto: Auto,
-    steps: int = 36,
+    steps: int | None = None,
     stopped: bool = False,
     simply: bool = False,
 ) -> Chosen:
@@ -142,8 +142,11 @@ def _try_all(trial: Runner, effort: str) -> None:
         errors[again.name] = trial.held_out(trial.done[again.name].x)
         starts = [min((first.name, again.name), key=errors.__getitem__)]
     for name in starts:
-        for candidate in candidates.patches(problem, name, effort):
-            trial.run(candidate, trial.done[name].x, HOPELESS * errors[name])
+        views = trial.done[name].method
+        assert isinstance(views, Views)
+        for joined, alone in candidates.patches(problem, name, views.depth, effort):
+            found = trial.run(joined, trial.done[name].x, HOPELESS * errors[name])
+            trial.run(alone, found.x, HOPELESS * errors[name])
 
 
 def _weighed(trial: Runner, rng: np.random.Generator, partly: bool) -> tuple[dict, bool, Spread, Choice]:

@@ -59,25 +59,33 @@ def single(problem: Problem, effort: str) -> list[Candidate]:
 
 def views(problem: Problem, effort: str) -> Candidate:
     """Return the mean over views, its weights judged by what is hidden."""
-    return Candidate("views", METHODS["views"].configured(judged=True, steps=100 if effort == "best" else 50))
+    return Candidate("views", METHODS["views"].configured(judged=True, steps=100 if effort == "best" else None))
 
 
-def patches(problem: Problem, after: str, effort: str) -> list[Candidate]:
-    """Return the local Gaussian model on blocks of several shapes, each from the answer of another candidate."""
+def patches(problem: Problem, after: str, depth: float, effort: str) -> list[tuple[Candidate, Candidate]]:
+    """Return the local Gaussian model on blocks of several shapes: beside the views in their last steps, and then alone."""
+    found = []
+    for shape in block_shapes(problem, effort):
+        name = f"{after}, joined by {shape} patches"
+        beside = METHODS["joined"].configured(shape=shape, judged=True, depth=depth)
+        alone = METHODS["patches"].configured(shape=shape, rounds=2)
+        found.append((Candidate(name, beside, after), Candidate(f"{name}, then these alone", alone, name)))
+    return found
+
+
+def block_shapes(problem: Problem, effort: str) -> list[str]:
+    """Return the shapes of blocks that may win."""
     front = [n for n in problem.y.shape[:-2] if n > SHORT]
-    shapes = []
+    lost, shapes = lost_planes(problem.observed) is not None, []
     if math.prod(front) <= 128:
         shapes.append("fibre")
-    if front and max(front) >= 8:
+    if front and max(front) >= 8 and (not shapes or lost or effort == "best"):
         shapes.append("cube")
-    if front and (effort == "best" or lost_planes(problem.observed) is not None):
+    if front and (lost or effort == "best"):
         shapes.append("slice")
     if min(problem.y.shape[-2:]) < 4:
         shapes = []
-    return [
-        Candidate(f"{after}, then {shape} patches", METHODS["patches"].configured(shape=shape), after)
-        for shape in shapes
-    ]
+    return shapes
 
 
 def is_picture(problem: Problem) -> bool:

@@ -52,9 +52,9 @@ class Runner:
         problem, begun = replace(self.problem, start=start), time.perf_counter()
         run, earlier = self.journal.open(problem, self._limited(candidate.method), self.rng)
         begun -= run.seconds
-        records = [self._told(record) for record in earlier]
+        records = [self._told(record, candidate) for record in earlier]
         for record in self.journal.steps(run):
-            records.append(self._told(record))
+            records.append(self._told(record, candidate))
             if self.on_step is not None and self.on_step(records[-1]):
                 self.journal.stop(run)
                 self._keep(candidate, run, begun, records)
@@ -70,9 +70,9 @@ class Runner:
         steps = min(method.max_steps, self.limits.max_steps)
         return method if (tol, steps) == (method.tol, method.max_steps) else replace(method, tol=tol, max_steps=steps)
 
-    def _told(self, record: Record) -> Record:
+    def _told(self, record: Record, candidate: Candidate) -> Record:
         self.steps += 1
-        return replace(record, step=self.steps, seconds=self.seconds + record.seconds)
+        return replace(record, step=self.steps, seconds=self.seconds + record.seconds, run=candidate.name)
 
     def _keep(self, candidate: Candidate, run: Run, begun: float, records: list[Record]) -> Outcome:
         self.seconds += run.seconds

@@ -178,8 +178,9 @@ def _fill(job: Job, source: str, output: str, report: Path | None, quiet: bool, 
         facts["notes"] = files.write(output, result.x, like=loaded)
         if (kept := job.settings["checkpoint"]) is not None and result.status is not Status.INTERRUPTED:
             kept.remove()  # not before the output is there
-    if result.history and result.history[-1].holdout is not None:
-        facts["holdout_rmse"] = result.history[-1].holdout
+    main = next(iter(result.runs.values()), [])
+    if main and main[-1].holdout is not None:
+        facts["holdout_rmse"] = main[-1].holdout
     blind = int(np.count_nonzero(result.undetermined))
     if blind:
         facts["undetermined"] = blind

@@ -35,7 +35,7 @@ class Kernels:
     - cosine(t, out=None, inverse=False): orthonormal
     - shrink(g, lam, penalty, multiplicity=None, energies=None): `Shrunk`; g is changed in place
     - spectral_norm(g, multiplicity=None): the largest singular value of its slices
-    - advance(t, x, y, observed, ratio, last=None): `Residuals`; x becomes the next T
+    - advance(t, x, y, observed, ratio, last=None, relax=0.0): `Residuals`; x becomes the next T
     - arranged(x, view, offsets, work): the stack that a view makes of an array (`arrange.View`), in scratch
     - add_arranged(total, stack, view, offsets, weight): add it to the array, weighted, in place
     - sampled(stack, view, offsets, shape, at): entries of the array, from the stack, a NumPy array

@@ -8,6 +8,7 @@ from .fixed import TNN, TNNC, TQN, TTNN, Slicewise, TQNOracle, TQNRandom
 from .frame import FTNN, TNNLinear
 from .gaussian import GaussianPatches
 from .interpolate import Interpolate
+from .joined import Joined
 from .kriging import Kriging
 from .latent import Latent
 from .similar import Similar
@@ -20,7 +21,7 @@ from .views import Views
 METHODS: dict[str, type[Method]] = {
     kind.name: kind
     for kind in (
-        *(Auto, VMTQN, MOTQN, Views, TNN, TNNC, TTNN, Slicewise, TQN, TQNRandom, TQNOracle, FTNN, TNNLinear),
+        *(Auto, VMTQN, MOTQN, Views, Joined, TNN, TNNC, TTNN, Slicewise, TQN, TQNRandom, TQNOracle, FTNN, TNNLinear),
         *(SiLRTC, HaLRTC, TMac, Latent, GaussianPatches, Kriging, Interpolate, Smooth, Biharmonic, Similar),
     )
 }

@@ -27,7 +27,7 @@ import numpy as np
 from ..errors import InputError, KindError, nearest
 from ..kernels.memory import Workspace
 from ..kernels.products import keep_known, sums
-from ..priors.gaussian import Kinds
+from ..priors.gaussian import Kinds, Local
 from ..problem import Problem
 from ..result import Step
 from .base import Method, check_number
@@ -114,6 +114,18 @@ class GaussianPatches(Method):
             found.append(1 if b == n else s if last else max(s, min(-(-b // 2), 2 * s)))
         return tuple(found)
 
+    def kinds(self, problem: Problem) -> Kinds:
+        """Return the model of a problem's blocks."""
+        block = self.block(problem.y.shape)
+        known = math.prod(block) * problem.count / problem.y.size
+        eigenpairs = min(max(FEWEST, known / 2), MOST) if self.eigenpairs is None else self.eigenpairs
+        return Kinds(block, int(self.clusters), int(eigenpairs))
+
+    def beside(self, problem: Problem) -> Local:
+        """Return the model as a prior beside others, on the grid of the rounds before the last."""
+        kinds, shape = self.kinds(problem), problem.y.shape
+        return Local(kinds, self.strides(kinds.block, shape, last=False), problem.y, problem.observed)
+
     def init(self, problem: Problem, work: Workspace) -> State:
         """Start from the answer that is given, or else from the mean of the known values."""
         if problem.start is None:
@@ -125,11 +137,7 @@ class GaussianPatches(Method):
 
     def step(self, problem: Problem, state: State, work: Workspace) -> tuple[State, Step]:
         """Run one round; its objective is the rms error of known entries that are expected from the others."""
-        shape, k = problem.y.shape, state.k + 1
-        block = self.block(shape)
-        known = math.prod(block) * problem.count / problem.y.size
-        eigenpairs = min(max(FEWEST, known / 2), MOST) if self.eigenpairs is None else self.eigenpairs
-        kinds = Kinds(block, int(self.clusters), int(eigenpairs))
+        shape, k, kinds = problem.y.shape, state.k + 1, self.kinds(problem)
         stride = self.strides(kinds.block, shape, k >= self.rounds)
         variance = np.empty_like(state.x) if state.variance is None else state.variance
         out = work.array("spare", shape, state.x.dtype), variance

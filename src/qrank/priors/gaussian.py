@@ -25,14 +25,17 @@ import numpy as np
 
 from ..kernels import threads
 from ..kernels.cover import Cover
+from ..kernels.memory import Workspace
 from ..kernels.posterior import Conditional, Gaussian, conditional, pairs
+from ..kernels.products import keep_known
+from .base import Prior, Proxed
 
 SCORES = 12  # principal scores that tell the kinds apart
 SAMPLE = 6000  # blocks that k-means is run on
 LEARN = 30000  # blocks that the laws are learned from
 LLOYD = 15  # steps of k-means
 MEMBERS = 2  # blocks that a kind has at least, for each eigenpair: of fewer its law would be too sure of itself
-TRIED = 50  # blocks of a kind on which its noise is found
+TRIED = 16  # blocks of a kind on which its noise is found
 NOISE = (1, 4, 16, 64)  # times the mean of the other eigenvalues
 PIECE = 1 << 24  # bytes that a thread works in
 GROUP = 1 << 26  # bytes of results before they are added up
@@ -110,6 +113,28 @@ class Kinds:
             return tuned(law, cover.read(y, tried[s.start]), cover.read(observed, tried[s.start]))
 
         return centres, threads.each(work, len(members), 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Local(Prior):
+    """The model as a prior beside others: X is what is expected given Y, whatever lam, and the state is its variance."""
+
+    kinds: Kinds
+    stride: tuple[int, ...]
+    y: np.ndarray
+    observed: np.ndarray
+
+    def start(self, t: np.ndarray, work: Workspace) -> np.ndarray:
+        """Return memory for the variance."""
+        return np.zeros_like(self.y)
+
+    def __call__(self, t: np.ndarray, lam: float, state: np.ndarray, work: Workspace) -> Proxed:
+        """Return what is expected under laws that are learned from T, which is overwritten by Y where that is known."""
+        fill = t.reshape(self.y.shape)
+        keep_known(fill, self.y, self.observed)
+        out = work.array("spare", fill.shape, fill.dtype), state
+        x, variance, error = self.kinds.expected(fill, self.y, self.observed, self.stride, work.rng, out)
+        return Proxed(x.reshape(t.shape), variance, error, 0, 0)
 
 
 def _conditionals(

@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError, MissingExtra, need
-from ..result import PAGES, Completion
-from . import charts, facts, fibres, pictures
+from ..result import PAGES, Completion, Status
+from ..text import number
+from . import charts, facts, fibres, pictures, trust
 from .compared import comparison
 from .page import render, write
 from .spectrum import Spectrum
@@ -29,6 +30,7 @@ __all__ = ["check_packages", "fragment", "write_comparison", "write_report"]
 
 LARGEST_Q = 2000  # a fixed transform of a longer third mode is not drawn: its matrix would be large
 THUMBNAILS = 3
+MOST_RUNS = 6  # whose curves are drawn; a run that was stopped early may have left more
 
 
 def check_packages() -> None:
@@ -51,7 +53,10 @@ def write_report(
     value_range: Span | None = None,
     meta: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write one HTML page that shows a completion: pictures, charts and numbers; it needs no network.
+    """Write one HTML page that shows a completion; it needs no network.
+
+    Pictures come first, with a map of the standard errors where there are such, and marks where the model says nothing;
+    then what `auto` tried, numbers, and last the curves of each run. It opens on the slice that lacks most.
 
     Parameters
     ----------
@@ -77,7 +82,9 @@ def write_report(
     truth = None if truth is None else _truth(truth, x.shape)
     axes = getattr(result.x, "dims", None) if axes is None else axes
     view = View.of(x, result.observed, result.slice_axes, axes)
-    scene = pictures.Scene.of(x, result.observed, truth, view, _span(value_range))
+    sure = None if result.error is None or result.observed.all() else _plain(result.error)
+    blind = None if result.undetermined is None else _plain(result.undetermined)
+    scene = pictures.Scene.of(x, result.observed, truth, view, _span(value_range), sure, blind)
     quality = None if truth is None else facts.Quality.of(x, result.observed, truth, view)
     packed = None if view.picture else fibres.pack(scene)
     frames = pictures.frames(scene, room=pictures.BUDGET - fibres.weight(packed))
@@ -89,9 +96,12 @@ def write_report(
         view=view,
         tiles=facts.headline(result, quality),
         frames=frames,
+        start=[frame["label"] for frame in frames].index(view.label(scene.damaged)),
         fibres=packed,
         keys=_keys(scene),
-        pairs=charts.convergence(result.history) if result.history else [],
+        meaning=None if sure is None else trust.meaning(result, x, sure, truth),
+        candidates=trust.candidates(result.choice),
+        runs=_runs(result),
         others=_structure(result, x),
         tables=facts.tables(result, x, view, quality, meta),
         command=command,
@@ -114,13 +124,15 @@ def fragment(result: Completion) -> str | None:
         x = _plain(result.x)
         view = View.of(x, result.observed, result.slice_axes, getattr(result.x, "dims", None))
         scene = pictures.Scene.of(x, result.observed, None, view)
+        main, records = next(iter(result.runs.items()), ("", []))
         return render(
             "fragment.html",
             result=result,
             tiles=facts.headline(result, None),
             frames=pictures.frames(scene, THUMBNAILS, side=160),
             picture=view.picture,
-            chart=charts.small_convergence(result.history) if result.history else None,
+            main=main,
+            chart=charts.small_convergence(records) if len(records) > 1 else None,
         )
     except MissingExtra:
         return None
@@ -150,9 +162,31 @@ def _keys(scene: pictures.Scene) -> dict[str, str]:
     keys = {}
     if not scene.view.picture:
         keys["value"] = charts.colour_bar("key-value", *scene.span, "viridis", "value")
-    if scene.truth is not None:
-        keys["error"] = charts.colour_bar("key-error", 0, scene.worst, "magma", "absolute error")
+    if scene.truth is not None or scene.sure is not None:
+        both = scene.truth is not None and scene.sure is not None
+        what = "both errors" if both else "standard error" if scene.truth is None else "absolute error"
+        keys["error"] = charts.colour_bar("key-error", 0, scene.worst, "magma", f"{what}, in the data's unit")
     return keys
+
+
+def _runs(result: Completion) -> list[charts.RunCharts]:
+    """Return the curves of each run that made the answer, apart: what they minimise differs. Most weight comes first."""
+    runs, found = result.runs, []
+    for k, (name, records) in enumerate(list(runs.items())[:MOST_RUNS]):
+        steps = f"{number(len(records))} step{'s' * (len(records) != 1)}"
+        pairs = charts.convergence(records, f"run{k}", name if len(runs) > 1 else "")
+        found.append(charts.RunCharts(name, f"{_role(result, name)}, {steps}", pairs))
+    return found if any(one.pairs for one in found) else []
+
+
+def _role(result: Completion, name: str) -> str:
+    """Return what a run is to the answer."""
+    if result.choice is None:
+        return "the answer" if name == next(iter(result.runs)) else "the other starts from it"
+    weight = next((one.weight for one in result.choice.trials if one.name == name), 0.0)
+    if weight > 0:
+        return f"weight {weight:.2f}"
+    return "no weight" if result.status is Status.INTERRUPTED else "no weight, but others start from it"
 
 
 def _structure(result: Completion, x: np.ndarray) -> list[charts.Chart]:

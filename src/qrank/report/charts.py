@@ -104,40 +104,73 @@ def _lines(ax: Axes, x: Any, xlabel: str, curves: dict[str, Any], log: bool) -> 
         _log_scale(ax)
     if len(curves) > 1:
         ax.legend()
-    ax.set(xlabel=xlabel)
+    ax.set(xlabel=xlabel, ylabel="" if len(curves) > 1 else next(iter(curves), ""))
 
 
-def convergence(history: list[Record]) -> list[tuple[Chart, Chart]]:
-    """Return the curves of a run, each against steps and against seconds."""
+class RunCharts(NamedTuple):
+    """One of the runs that made the answer: its name, what is said of it, and its curves by steps and by seconds."""
+
+    name: str
+    note: str
+    pairs: list[tuple[Chart, Chart]]
+
+
+def convergence(history: list[Record], mark: str = "run", of: str = "") -> list[tuple[Chart, Chart]]:
+    """Return the curves of one run, each against its steps and against seconds; those of a single step are none.
+
+    ``mark`` sets the ids apart from those of other runs, and ``of`` the titles.
+    """
+    if len(history) < 2:
+        return []
     distances = "how far the answer is from the known entries, and how far it still moves"
-    kinds: list[tuple[str, str, dict[str, list[Any]], bool]] = [
-        ("Objective", "what the method minimises", {"objective": [r.objective for r in history]}, False),
-        ("Residuals", distances, _residuals(history), True),
-    ]
+    kinds: list[tuple[str, str, dict[str, list[Any]], bool]] = []
+    objective = [r.objective for r in history]
+    if any(objective):  # a method that has none says 0
+        kinds.append(
+            (
+                "Objective",
+                "what the method goes by: the norm that it minimises, or its misfit",
+                {"objective": objective},
+                False,
+            )
+        )
+    if residuals := _residuals(history):
+        kinds.append(("Residuals", distances, residuals, True))
     if any(r.holdout is not None for r in history):
         held = {"held-out RMSE": [np.nan if r.holdout is None else r.holdout for r in history]}
         kinds.append(("Hold-out error", "on known entries that the method did not see", held, False))
-    clocks = {"step": [r.step for r in history], "seconds": [r.seconds for r in history]}
+    clocks = {"step": _steps(history), "seconds": [r.seconds for r in history]}
 
     def chart(title: str, note: str, curves: dict[str, list[Any]], log: bool, clock: str) -> Chart:
         def paint(ax: Axes) -> None:
-            _lines(ax, clocks[clock], clock, curves, log)
+            _lines(ax, clocks[clock], "step" if clock == "step" else "seconds since the start", curves, log)
             if clock == "step":
                 ax.locator_params("x", integer=True)
 
-        return Chart(title, note, draw(f"{title.split()[0].lower()}-{clock}", paint))
+        name = f"{mark}-{title.split()[0].lower()}-{clock}"
+        return Chart(title + (f": {of}" if of else ""), note, draw(name, paint))
 
     return [(chart(*kind, "step"), chart(*kind, "seconds")) for kind in kinds]
 
 
+def _steps(history: list[Record]) -> list[int]:
+    """Return the steps of one run, counted from its own first; the records count those of all runs."""
+    return [r.step - history[0].step + 1 for r in history]
+
+
 def _residuals(history: list[Record]) -> dict[str, list[Any]]:
-    return {"primal residual": [r.primal for r in history], "change": [r.change for r in history]}
+    found = {"primal residual": [r.primal for r in history], "change": [r.change for r in history]}
+    return {name: values for name, values in found.items() if any(values)}  # where known entries are kept, primal is 0
 
 
 def small_convergence(history: list[Record]) -> str:
-    """Return one small chart of the residuals, for a notebook."""
-    steps = [r.step for r in history]
-    return draw("small", lambda ax: _lines(ax, steps, "step", _residuals(history), True), (3.4, 1.9))
+    """Return one small chart of the residuals of a run, for a notebook."""
+
+    def paint(ax: Axes) -> None:
+        _lines(ax, _steps(history), "step", _residuals(history), True)
+        ax.locator_params("x", integer=True)
+
+    return draw("small", paint, (3.4, 1.9))
 
 
 def spectra(values: dict[str, np.ndarray], stride: int) -> Chart:

@@ -14,10 +14,24 @@ import numpy as np
 
 from ..errors import InputError, MissingExtra
 from ..metrics import psnr, rmse, ssim
-from ..result import Completion
+from ..result import Completion, Record
 from ..text import duration, number, share
 from ..version import versions
 from .view import View
+
+# What an option that is None means, where its value is not taken from the data.
+UNSET = {
+    "noise": "none: known values are kept as they are",
+    "mu_max": "none within a run",
+    "weights": "equal",
+    "alpha": "equal",
+    "gamma": "equal",
+    "r": "as many as there can be",
+    "rank": "rank_min to increase, else rank_max",
+    "rank_step": "a twentieth of rank_max",
+    "adaptive": "unless ranks decrease",
+    "stride": "half of the side",
+}
 
 
 class Table(NamedTuple):
@@ -63,9 +77,9 @@ def headline(result: Completion, quality: Quality | None) -> list[tuple[str, str
         tiles += [("SSIM", f"{quality.ssim:.3f}")] if quality.ssim is not None else [("RMSE", number(quality.rmse, 3))]
     elif result.choice is not None and result.choice.error is not None:
         tiles += [("expected RMSE", number(result.choice.error, 3))]
-    elif result.history and result.history[-1].holdout is not None:
-        tiles += [("hold-out RMSE", number(result.history[-1].holdout, 3))]
-    return [*tiles, ("time", duration(result.seconds)), ("steps", number(len(result.history)))]
+    elif (held := _held_out(result)) is not None:
+        tiles += [("hold-out RMSE", number(held[1], 3))]
+    return [*tiles, ("time", duration(_seconds(result))), ("steps", number(len(result.history)))]
 
 
 def tables(
@@ -76,8 +90,7 @@ def tables(
         Table("Data", _data(result, x, view)),
         Table("Quality", _quality(result, x, quality)),
         Table("Run", _run(result)),
-        Table("Candidates, error on hidden entries (weight)", _candidates(result)),
-        Table("Options", [(f.name, short(getattr(result.method, f.name))) for f in dataclasses.fields(result.method)]),
+        Table("Options", _options(result)),
         Table("File", [(str(name), short(value)) for name, value in (meta or {}).items()]),
         Table("Versions", [*versions().items(), ("system", f"{platform.system()} {platform.machine()}")]),
     ]
@@ -97,7 +110,7 @@ def _data(result: Completion, x: np.ndarray, view: View) -> list[tuple[str, str]
         ("type", str(x.dtype)),
         ("entries", number(x.size)),
         ("missing", f"{number(missing)} ({share(missing, known.size)})"),
-        *([("undetermined", f"{number(blind)} (filled from nearby)")] if blind else []),
+        *([("undetermined", f"{number(blind)} (guesses)")] if blind else []),
         ("known values", f"{number(float(values.min()))} to {number(float(values.max()))}"),
     ]
 
@@ -112,44 +125,75 @@ def _quality(result: Completion, x: np.ndarray, quality: Quality | None) -> list
             ("RMSE, missing entries", number(quality.rmse_missing)),
         ]
         lines += [("SSIM", f"{quality.ssim:.4f}")] if quality.ssim is not None else []
-    held = result.history[-1].holdout if result.history else None
     if result.choice is not None and result.choice.error is not None:
         lines += [("RMSE, entries hidden by auto", number(result.choice.error))]
     if result.error is not None and not result.observed.all():
-        error = _typical(result)
-        lines += [("standard error of filled entries, median", number(error))]
-    if held is not None:
-        peak = float(np.abs(x[result.observed]).max())
-        lines += [("RMSE, held-out entries", number(held))]
-        lines += [("PSNR, held-out entries", f"{number(20 * math.log10(peak / held))} dB")] if held > 0 < peak else []
+        lines += [("standard error of filled entries, median", number(_typical(result)))]
+    if (found := _held_out(result)) is not None:
+        (of, held), peak = found, float(np.abs(x[result.observed]).max())
+        lines += [(f"RMSE, held-out entries{of}", number(held))]
+        lines += (
+            [(f"PSNR, held-out entries{of}", f"{number(20 * math.log10(peak / held))} dB")] if held > 0 < peak else []
+        )
     return lines
+
+
+def _held_out(result: Completion) -> tuple[str, float] | None:
+    """Return the error on what the caller had held out, and of which run it is where that is not plain."""
+    name, records = next(iter(result.runs.items()), ("", []))
+    if not records or records[-1].holdout is None:
+        return None
+    return (f", {name}" if len(result.runs) > 1 else ""), records[-1].holdout
 
 
 def _typical(result: Completion) -> float:
     return float(np.median(np.asarray(result.error)[~np.asarray(result.observed)]))
 
 
-def _candidates(result: Completion) -> list[tuple[str, str]]:
-    if result.choice is None:
-        return []
-    told = lambda one: "not tried" if one.error is None else number(one.error)  # noqa: E731
-    return [(one.name, f"{told(one)} ({one.weight:.2f}), {duration(one.seconds)}") for one in result.choice.trials]
+def _seconds(result: Completion) -> float:
+    """Return the time of all: that of the candidates, and of what lies between their runs, is part of it."""
+    return result.seconds if result.choice is None else result.choice.seconds
 
 
 def _run(result: Completion) -> list[tuple[str, str]]:
     lines = [("method", result.method.name), ("which is", result.method.about), ("status", str(result.status))]
-    if result.history:
-        last = result.history[-1]
+    runs, seconds = result.runs, _seconds(result)
+    if result.choice is not None:
+        lines += [("time", f"{duration(seconds)}, candidates included")]
+    elif runs:
+        lines += [("time", f"{duration(seconds)} ({duration(seconds / len(result.history))} a step)")]
+    if len(runs) > 1:  # what each minimises is another thing: their curves tell more
+        lines += [(name, f"{number(len(records))} steps, {_ended(records[-1])}") for name, records in runs.items()]
+    elif runs:
+        ((_, records),) = runs.items()
+        last = records[-1]
         lines += [
-            ("steps", number(last.step)),
-            ("time", f"{duration(last.seconds)} ({duration(last.seconds / last.step)} a step)"),
-            ("objective", number(last.objective)),
-            ("primal residual", number(last.primal)),
-            ("change", number(last.change)),
-            ("rank", f"{number(last.rank)} over {number(last.slices)} slices"),
+            ("steps", number(len(records))),
+            *([("objective", number(last.objective))] if last.objective else []),
+            ("residuals", _ended(last)),
+            *([("rank", f"{number(last.rank)} over {number(last.slices)} slices")] if last.rank else []),
         ]
     peak = peak_memory()
     return [*lines, ("peak memory", f"{peak / 2**20:,.0f} MB (the whole process)")] if peak else lines
+
+
+def _ended(last: Record) -> str:
+    primal = f"primal {number(last.primal, 3)}, " if last.primal else ""
+    return f"{primal}change {number(last.change, 3)}"
+
+
+def _options(result: Completion) -> list[tuple[str, str]]:
+    """Return the options; one that was not given says where its value comes from, and the value itself if a record has it."""
+    lines = []
+    for name in (f.name for f in dataclasses.fields(result.method)):
+        value = getattr(result.method, name)
+        if value is not None:
+            lines.append((name, short(value)))
+        elif name == "mu0" and result.runs:
+            lines.append((name, f"{number(next(iter(result.runs.values()))[0].mu)}, from the data"))
+        else:
+            lines.append((name, UNSET.get(name, "from the data")))
+    return lines
 
 
 def short(value: Any) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..choose.weigh import NORMAL
 from .pictures import Scene
 from .view import evenly
 
@@ -17,7 +18,7 @@ LEVELS = 65535
 def pack(scene: Scene) -> dict[str, Any]:
     """Return the array (or evenly chosen places on its axes, where it is large) with 16 bits an entry.
 
-    A number v stands for ``low + v * (high - low) / 65535``.
+    A number v stands for ``low + v * step``; of the standard errors, where there are such, for ``v * sure_step``.
     """
     counts = list(scene.x.shape)
     while np.prod(counts, dtype=float) > MOST_ENTRIES:
@@ -29,7 +30,7 @@ def pack(scene: Scene) -> dict[str, Any]:
     finite = np.concatenate([values[np.isfinite(values)] for values in layers.values()])
     low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
     step = (high - low) / LEVELS or 1.0
-    return {
+    packed: dict[str, Any] = {
         "axes": [
             {"name": name, "length": n, "places": place}
             for name, n, place in zip(scene.view.names, scene.x.shape, places, strict=True)
@@ -39,6 +40,11 @@ def pack(scene: Scene) -> dict[str, Any]:
         "step": step,
         "known": _text(np.packbits(scene.known[at])),
     } | {name: _text(_levels(values, low, step)) for name, values in layers.items()}
+    if scene.sure is None:
+        return packed
+    sure = np.where(np.isfinite(scene.sure[at]), scene.sure[at], 0)
+    step = float(sure.max()) / LEVELS or 1.0
+    return packed | {"sure": _text(_levels(sure, 0.0, step)), "sure_step": step, "normal": NORMAL}
 
 
 def weight(packed: dict[str, Any] | None) -> int:

@@ -26,29 +26,58 @@ SMALL = 96 * 96  # pixels of a picture that is kept as it is, without loss
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """What the pictures show: the answer, what was known of it, and the truth where there is one."""
+    """What the pictures show: the answer, what was known of it, and, where there are such, the truth, the standard error
+    that was estimated and the entries of which the model says nothing.
+    """
 
     x: np.ndarray
     known: np.ndarray
     truth: np.ndarray | None
     view: View
     span: Span
+    sure: np.ndarray | None = None
+    blind: np.ndarray | None = None
 
     @classmethod
     def of(
-        cls, x: np.ndarray, known: np.ndarray, truth: np.ndarray | None, view: View, span: Span | None = None
+        cls,
+        x: np.ndarray,
+        known: np.ndarray,
+        truth: np.ndarray | None,
+        view: View,
+        span: Span | None = None,
+        sure: np.ndarray | None = None,
+        blind: np.ndarray | None = None,
     ) -> Scene:
-        """Choose the values drawn darkest and lightest where ``span`` does not say."""
-        return cls(x, known, truth, view, span or display_range(x, known, view.picture))
+        """Choose the values drawn darkest and lightest where ``span`` does not say; what marks nothing is left out."""
+        blind = blind if blind is not None and blind.any() else None
+        return cls(x, known, truth, view, span or display_range(x, known, view.picture), sure, blind)
 
     @cached_property
     def worst(self) -> float:
-        """The error drawn lightest: what 2 % of the missing entries exceed."""
-        if self.truth is None or self.known.all():
-            return 1.0
-        miss = np.abs(self.x[~self.known] - self.truth[~self.known])
-        miss = miss[np.isfinite(miss)]
-        return float(np.quantile(miss[:: max(1, miss.size // 1_000_000)], 0.98)) or 1.0 if miss.size else 1.0
+        """The error drawn lightest, of both kinds, so that they can be compared: what 2 % of the missing entries exceed."""
+        missing, found = ~self.known, []
+        for values in (
+            None if self.truth is None else np.abs(self.x[missing] - self.truth[missing]),
+            None if self.sure is None else self.sure[missing],
+        ):
+            finite = np.empty(0) if values is None else values[np.isfinite(values)]
+            if finite.size:
+                found.append(float(np.quantile(finite[:: max(1, finite.size // 1_000_000)], 0.98)))
+        return max(found, default=1.0) or 1.0
+
+    @cached_property
+    def damaged(self) -> int:
+        """The slice that lacks most entries; of several the one nearest to the middle."""
+        lacking = self.view.lacking(self.known)
+        worst = np.flatnonzero(lacking == lacking.max())
+        return int(worst[np.argmin(np.abs(worst - self.view.count // 2))])
+
+    def shown(self, count: int) -> list[int]:
+        """Return about ``count`` slices, evenly spaced, but the most damaged one in the place of that nearest to it."""
+        found = evenly(self.view.count, count)
+        found[int(np.argmin(np.abs(np.array(found) - self.damaged)))] = self.damaged
+        return found
 
     def pixels(self, part: np.ndarray) -> np.ndarray:
         """Return a slice as bytes: grey or colour for a picture, by the colour map for a heat map."""
@@ -70,8 +99,24 @@ class Scene:
         """Return how far slice i is from the truth, the mean over the colours."""
         assert self.truth is not None
         miss = np.abs(self.view.take(self.x, i).astype(float) - self.view.take(self.truth, i))
-        miss = miss.mean(axis=2) if miss.ndim == 3 else miss
-        return coloured(np.clip(np.nan_to_num(miss) / self.worst, 0, 1), "magma")
+        return self._by_size(miss)
+
+    def doubt(self, i: int) -> np.ndarray:
+        """Return the standard error that was estimated for slice i, the mean over the colours."""
+        assert self.sure is not None
+        return self._by_size(self.view.take(self.sure, i).astype(float))
+
+    def _by_size(self, errors: np.ndarray) -> np.ndarray:
+        errors = errors.mean(axis=2) if errors.ndim == 3 else errors
+        return coloured(np.clip(np.nan_to_num(errors) / self.worst, 0, 1), "magma")
+
+    def marks(self, i: int) -> np.ndarray | None:
+        """Return where the model says nothing of slice i, as what is not transparent; None where it says something of all."""
+        blind = None if self.blind is None else self.view.take(self.blind, i)
+        if blind is None or not blind.any():
+            return None
+        blind = blind.any(axis=2) if blind.ndim == 3 else blind
+        return see_through(np.zeros(blind.shape, np.uint8), blind)
 
     def frame(self, i: int, side: int) -> dict[str, Any]:
         """Return all that the page shows of slice i."""
@@ -82,10 +127,18 @@ class Scene:
             layers |= {"truth": self.pixels(truth), "error": self.error(i)}
             if np.isfinite(truth).all() and truth.any():
                 note = f"PSNR {number(psnr(self.view.take(self.x, i), truth))} dB"
-        return {"label": self.view.label(i), "note": note} | {
-            name: data_uri(body, min(side, ERROR_SIDE) if name == "error" else side, lossless=not self.view.picture)
+        if self.sure is not None:
+            layers["sure"] = self.doubt(i)
+        found = {"label": self.view.label(i), "note": note} | {
+            name: data_uri(
+                body, min(side, ERROR_SIDE) if name in ("error", "sure") else side, lossless=not self.view.picture
+            )
             for name, body in layers.items()
         }
+        marks = self.marks(i)
+        return (
+            found if marks is None else found | {"marks": f"url({data_uri(marks, side, lossless=True)})"}
+        )  # a mask of the style
 
 
 def to_bytes(share: np.ndarray) -> np.ndarray:
@@ -114,13 +167,13 @@ def coloured(share: np.ndarray, colours: str) -> np.ndarray:
 
 
 def frames(scene: Scene, most: int = MOST_SLICES, side: int | None = None, room: int = BUDGET) -> list[dict[str, Any]]:
-    """Return evenly chosen slices as pictures, as many and as large as the page has room for."""
+    """Return evenly chosen slices, and the most damaged one, as pictures: as many and as large as there is room for."""
     count = min(scene.view.count, most)
     side = side or (LARGE_SIDE if count <= 2 else LARGEST_SIDE)
-    first = _weight([scene.frame(scene.view.count // 2, side)])
+    first = _weight([scene.frame(scene.damaged, side)])
     count = min(count, max(FEWEST_SLICES, room // first))
     while True:
-        shown = [scene.frame(i, side) for i in evenly(scene.view.count, count)]
+        shown = [scene.frame(i, side) for i in scene.shown(count)]
         weight = _weight(shown)
         if weight <= room:
             return shown

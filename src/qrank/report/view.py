@@ -79,6 +79,16 @@ class View:
         part = x[tuple(where.get(axis, slice(None)) for axis in range(x.ndim))]
         return np.transpose(part, [kept.index(axis) for axis in (self.rows, self.columns, *last)])
 
+    def lacking(self, known: np.ndarray) -> np.ndarray:
+        """Return how many entries of each slice are missing.
+
+        >>> known = np.arange(24).reshape(4, 2, 3) != 7
+        >>> View.of(np.zeros((4, 2, 3)), known, (1, 2)).lacking(known)
+        array([0, 1, 0, 0])
+        """
+        inside = tuple(axis for axis in range(len(self.shape)) if axis not in self.steps)
+        return np.asarray(np.count_nonzero(~known, axis=inside)).reshape(-1)
+
     def label(self, i: int) -> str:
         """Name slice i by its place on each axis that counts slices."""
         named = ((self.names[axis], index) for axis, index in self._position(i).items())

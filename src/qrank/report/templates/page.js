@@ -20,7 +20,13 @@
   function slices(frames, start) {
     const slider = by("slice"), images = document.querySelectorAll("img[data-layer]");
     for (const image of document.querySelectorAll("img[data-layer][src]")) frames[start][image.dataset.layer] = image.src;
-    const paint = (frame) => { for (const image of images) image.src = frame[image.dataset.layer]; };
+    const paint = (frame) => {
+      for (const image of images) image.src = frame[image.dataset.layer];
+      for (const mark of document.querySelectorAll(".marks")) {
+        mark.hidden = !frame.marks;
+        mark.style.setProperty("--mask", frame.marks || "none");
+      }
+    };
     if (!slider) return paint(frames[start]);
     const show = () => {
       const frame = frames[slider.valueAsNumber];
@@ -71,7 +77,7 @@
   function fibres(given) {
     const bytes = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
     const levels = (text) => new Uint16Array(bytes(text).buffer);
-    const x = levels(given.x), truth = given.truth && levels(given.truth), known = bytes(given.known);
+    const x = levels(given.x), truth = given.truth && levels(given.truth), sure = given.sure && levels(given.sure), known = bytes(given.known);
     const axes = given.axes, at = axes.map((axis) => axis.places.length >> 1);
     const strides = axes.map((_, k) => axes.slice(k + 1).reduce((n, axis) => n * axis.places.length, 1));
     const value = (level) => given.low + level * given.step;
@@ -113,13 +119,16 @@
       const entries = axis.places.map((_, k) => start + k * strides[along]);
       const values = entries.map((k) => value(x[k]));
       const truths = truth ? entries.map((k) => value(truth[k])) : [];
+      const off = entries.map((k) => sure ? given.normal * given.sure_step * sure[k] : 0);
+      const lows = values.map((v, k) => v - off[k]), highs = values.map((v, k) => v + off[k]);
       const width = plot.clientWidth || 600, height = plot.clientHeight || 260;
       const left = 56, right = width - 10, top = 10, bottom = height - 38;
-      let low = Math.min(...values, ...truths), high = Math.max(...values, ...truths);
+      let low = Math.min(...lows, ...truths), high = Math.max(...highs, ...truths);
       if (low === high) { low -= 1; high += 1; }
       const px = (place) => left + (right - left) * place / Math.max(1, axis.length - 1);
       const py = (v) => bottom - (bottom - top) * (v - low) / (high - low);
-      const path = (vs) => vs.map((v, k) => `${k ? "L" : "M"}${px(axis.places[k]).toFixed(1)} ${py(v).toFixed(1)}`).join("");
+      const points = (vs) => vs.map((v, k) => `${px(axis.places[k]).toFixed(1)} ${py(v).toFixed(1)}`);
+      const path = (vs) => "M" + points(vs).join("L");
       const isKnown = (k) => known[k >> 3] >> (7 - (k & 7)) & 1;
       const parts = [];
       for (const v of ticks(low, high, 6)) {
@@ -129,6 +138,7 @@
       for (const place of ticks(0, axis.length - 1, Math.min(axis.length - 1, width / 90)).filter(Number.isInteger))
         parts.push(element("text", { x: px(place), y: bottom + 17, "text-anchor": "middle" }, place));
       parts.push(element("text", { x: (left + right) / 2, y: bottom + 34, "text-anchor": "middle" }, axis.name));
+      if (sure) parts.push(element("path", { class: "band", d: `M${points(highs).concat(points(lows).reverse()).join("L")}Z` }));
       if (truth) parts.push(element("path", { class: "truth", d: path(truths) }));
       parts.push(element("path", { class: "line", d: path(values) }));
       entries.forEach((entry, k) => {

@@ -1,0 +1,68 @@
+"""joined: the last steps of `views`, in which the local Gaussian model of `patches` is one more of those that are averaged.
+
+    X = sum_k w_k D_k(T, sigma) + w P(T),   P(T): what is expected of every block given what is known of it
+
+A view knows what the whole array has in common, a block what is near; each takes for noise what the other knows, and their mean
+in every step is better than either after the other. Four steps do, down to the sigma at which `views` ends; it starts from its
+answer. Their number and where they begin were chosen on the truth of two clips and the balloons cube at p = 0.1 and 0.3.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..kernels.memory import Workspace
+from ..priors import Seen
+from ..problem import Problem
+from ..result import Step
+from .gaussian import GaussianPatches
+from .tqn import State
+from .views import Views, whole
+
+ABOVE = 2.0  # sigma starts so many times above where it ends,
+STEPS = 4  # and falls there in so many steps
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Joined(Views):
+    """Views and patches, averaged in every step."""
+
+    name: ClassVar[str] = "joined"
+    about: ClassVar[str] = "views, joined in the last steps by the local Gaussian model of patches"
+    after: ClassVar[str | None] = "views"
+
+    shape: Any = None  # of a block: as for `patches`
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._patches()  # which checks the shape
+
+    def _patches(self) -> GaussianPatches:
+        return GaussianPatches(shape=self.shape)
+
+    def seen(self, problem: Problem) -> list[Seen]:
+        """Return the views, and the patches as one more."""
+        return [*super().seen(problem), Seen(self._patches().beside(problem), whole(problem.y.ndim))]
+
+    def pace(self, problem: Problem) -> tuple[float, float]:
+        """Return how far below v sigma starts, and by how much it falls in a step."""
+        steps = STEPS if self.steps is None else self.steps
+        return max(1.0, self.depth / ABOVE), ABOVE ** (1 / (steps - 1))
+
+    def as_judged(self, problem: Problem, state: State) -> Joined:
+        """Return the method with the weights that a judged run has found; its schedule stays."""
+        found = super().as_judged(problem, state)
+        return replace(self, judged=False, weights=found.weights)
+
+    def step(self, problem: Problem, state: State, work: Workspace) -> tuple[State, Step]:
+        """Run one step; the schedule ends where it was meant to."""
+        done = state.mu >= state.last
+        state, step = super().step(problem, state, work)
+        return state, step._replace(settled=done)
+
+    def deviation(self, problem: Problem, state: State, work: Workspace) -> np.ndarray | None:
+        """Return the standard deviation that the patches give to each entry, 0 where it is known."""
+        return np.sqrt(state.prior.each[-1]) * ~problem.observed if state.prior.trail else None
