@@ -34,7 +34,8 @@ a twentieth of the known entries, hidden for that. Methods run with their defaul
 GOALS = """## The goals
 
 `auto` is `effort="balanced"`. Means of the draws; for traffic, whose goals are published figures, the published seed alone, and in
-brackets the mean of the other seeds. A goal that is reached is bold.
+brackets the mean of the other seeds. A goal that is reached is bold. `motqn` is with `penalty="log-sum"`, on COIL-20 at full size
+with its own, milder one.
 """
 REAL = """## Real damage
 
