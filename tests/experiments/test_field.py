@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -13,12 +14,13 @@ import qrank
 from qrank.cli.app import app
 from qrank.errors import InputError, MissingExtra
 from qrank.experiments import Size, Store
-from qrank.experiments.cells import Outcome
-from qrank.experiments.field import FieldCell, page, plan, planned, rivals, scenes
+from qrank.experiments.cells import Cell, Outcome
+from qrank.experiments.field import FieldCell, page, plan, planned, quote, rivals, scenes
 from qrank.experiments.field import cells as all_cells
 from qrank.experiments.field.cells import check, run
 from qrank.experiments.field.masks import mask
 from qrank.experiments.grid import adopt
+from qrank.study.table import csv_text
 
 runner = CliRunner()
 COUNTS = scenes.scene("generated-counts")
@@ -141,6 +143,10 @@ def test_a_cell_measures_what_it_says(monkeypatch):
     assert numbers["psnr"] == pytest.approx(qrank.metrics.psnr(x, truth, ~known))
     assert numbers["psnr_all"] == pytest.approx(qrank.metrics.psnr(x, truth))
     assert numbers["ssim"] == pytest.approx(qrank.metrics.ssim(x, truth, (1, 2)))
+    slices = [
+        10 * np.log10(truth.max() ** 2 / np.mean((a - b)[~on] ** 2)) for a, b, on in zip(x, truth, known, strict=True)
+    ]
+    assert numbers["worst"] == pytest.approx(min(slices))
 
 
 def test_the_error_of_counts_is_over_missing_entries_that_are_not_0():
@@ -156,17 +162,42 @@ def test_the_error_of_counts_is_over_missing_entries_that_are_not_0():
 # --- plan and page
 
 
-def test_the_goals_come_first_and_every_cell_can_be_run():
+def test_every_cell_is_planned_once_and_can_be_run():
     there = planned(Size.STANDARD)
     assert len(there) == len(set(there)) == len({cell.key for cell in there})
-    first = there[: len(plan.goals())]
-    assert {cell.method for cell in first} <= {"auto", "vmtqn"}
+    assert there[0].label == plan.CHOICE
     for cell in there:
         assert scenes.scene(cell.data)
         assert cell.settings
     assert {cell.method for cell in there} >= set(rivals.RIVALS) | {"vmtqn", "motqn", "views", "interpolate"}
-    shown = {(goal["data"], goal["pattern"], goal["p"]) for goal in plan.targets()}
-    assert shown <= {(cell.data, cell.pattern, cell.p) for cell in there}
+    ours = {(cell.data, cell.pattern, cell.p) for cell in there if cell.label == plan.CHOICE}
+    assert ours >= {*plan.goals(), *plan.DAMAGE, *plan.phase_rows(Size.STANDARD)}
+    large = {cell.label for cell in there if plan.entries(cell.data) >= plan.LARGE}
+    assert large == {plan.CHOICE, "vmtqn", "motqn", plan.LOG_SUM, "tnn", *plan.SIMPLE}
+    draws = [cell.draw for cell in there if cell.data == "hangzhou" and cell.label == plan.CHOICE]
+    assert set(draws) == {0, 1, 2, 3}  # the published seed, and three others
+    assert planned(Size.FULL)[: len(there)] == there
+
+
+def test_every_method_is_run_on_small_data():
+    there = planned(Size.STANDARD)
+    for data in ("balloons", "hangzhou", "video-60"):
+        run_there = {cell.method for cell in there if cell.data == data}
+        assert run_there >= {*qrank.METHODS} - {*plan.YARDSTICKS, *plan.GIVEN} - {"similar"}
+        assert run_there >= {"tensorly-cp", "tensorly-tucker", "softimpute", "knn", "iterative"}
+
+
+def test_synthetic_cells_are_left_out_only_where_nothing_can_be_recovered():
+    """A slice stack of Q-rank r is r images of n x n and an orthonormal n x r basis: r n^2 + r n - r^2 numbers at least."""
+    kept = {(data, p) for data, _, p in plan.phase_rows(Size.STANDARD)}
+    left = [
+        (r, p)
+        for r in range(5, 51, 5)
+        for p in np.arange(0.05, 1, 0.1)
+        if (f"synthetic-50-r{r}", round(p, 2)) not in kept
+    ]
+    assert len(left) + len(kept) == 100
+    assert all(p * 125_000 < 1.3 * r * (2550 - r) for r, p in left)
 
 
 def test_new_methods_are_in_the_plan_by_their_names(monkeypatch):
@@ -208,14 +239,47 @@ def test_a_page_is_made_of_the_cells_there_are_and_taken_up_from_its_table(tmp_p
     assert other.load(FEW[2])["covered"] is None
 
 
+AT = {
+    "psnr": 40.0,
+    "psnr_all": 40.0,
+    "rmse": 1.0,
+    "ssim": 0.9,
+    "worst": 33.0,
+    "covered": 0.91,
+    "seconds": 3.0,
+    "seed": 0,
+}
+
+
 def test_a_goal_is_bold_where_it_is_reached():
-    at = {"psnr": 40.0, "psnr_all": 40.0, "rmse": 1.0, "ssim": 0.9, "covered": 0.91, "seconds": 3.0}
+    at = AT
     table = page.goals_table({("balloons", "random", 0.05): {plan.CHOICE: [at, at], "vmtqn": [dict(at, psnr=29.0)]}})
-    assert "| 28.9 | ≥ 39.00 | 29.00 | – | **40.00** | 0.900 | 91 % | 3 | 2 |" in table
+    assert "| ≥ 39.00 | 29.00 | – | **40.00** | 0.900 | 91 % | 3 | 2 |" in table
     table = page.goals_table({("balloons", "random", 0.1): {plan.CHOICE: [at]}})
     assert "| ≥ 44.50 | – | – | 40.00 |" in table
     over = {plan.CHOICE: [at], plan.LOG_SUM: [dict(at, psnr_all=39.5)]}
     assert "| ≥ 40.50 | – | 39.50 | 40.00 |" in page.goals_table({("video", "random", 0.1): over})
+
+
+def test_goals_on_traffic_are_judged_at_the_published_seed():
+    draws = [dict(AT, rmse=rmse, seed=seed) for seed, rmse in enumerate((41.0, 50.0, 52.0, 54.0))]
+    table = page.goals_table({("hangzhou", "station-days", 0.3): {plan.CHOICE: draws}})
+    assert "| ≤ 41.80 | – | – | **41.00** (52.00) |" in table
+
+
+def test_damage_is_bold_where_nothing_else_is_better_in_psnr_or_ssim():
+    row = ("china", "text", 0.9)
+    at = {
+        plan.CHOICE: [AT],
+        "vmtqn": [dict(AT, psnr=30.0)],
+        "linear-0": [dict(AT, psnr=31.0)],
+        "linear-1": [dict(AT, psnr=32.0)],
+    }
+    table = page.damage_table({row: at})
+    assert "| **40.00 / 0.900** | 33.00 | 30.00 / 0.900 | 32.00 / 0.900 | – | – | – |" in table
+    assert "| **40.00 / 0.900** |" in page.damage_table({row: {**at, "inpaint-telea": [dict(AT, psnr=40.05)]}})
+    assert "| 40.00 / 0.900 |" in page.damage_table({row: {**at, "inpaint-telea": [dict(AT, psnr=40.2)]}})
+    assert "| 40.00 / 0.900 |" in page.damage_table({row: {**at, "inpaint-telea": [dict(AT, ssim=0.95)]}})
 
 
 def test_the_command_runs_a_part_and_goes_on(tmp_path, monkeypatch):
@@ -244,6 +308,45 @@ def test_a_cell_of_other_settings_does_not_count(tmp_path):
     assert store.load(cell) is not None
     store.save(cell, Outcome({**numbers, "settings": "vmtqn(rho=7)"}, {}))
     assert store.load(cell) is None
+
+
+def test_a_cell_is_stale_when_what_its_method_builds_on_is_revised(tmp_path, monkeypatch):
+    store = Store(tmp_path)
+    cells = {name: FieldCell("generated-counts", name, 0.5) for name in ("vmtqn", "views", "patches", "auto")}
+    done = run(FEW[2], None).numbers
+    for cell in cells.values():
+        store.save(cell, Outcome({**done, "cell": asdict(cell), "settings": cell.settings}, {}))
+
+    def there():
+        return {name for name, cell in cells.items() if store.load(cell) is not None}
+
+    assert there() == {"vmtqn", "views", "patches", "auto"}
+    with monkeypatch.context() as raised:
+        raised.setattr(qrank.METHODS["views"], "revision", qrank.METHODS["views"].revision + 1)
+        assert there() == {"vmtqn"}
+    with monkeypatch.context() as raised:
+        raised.setattr(qrank.METHODS["kriging"], "revision", qrank.METHODS["kriging"].revision + 1)
+        assert there() == {"vmtqn", "views", "patches"}
+    with monkeypatch.context() as raised:
+        raised.setattr(qrank.METHODS["vmtqn"], "revision", 1)
+        assert there() == {"views", "patches"}
+
+
+def test_cells_of_the_papers_experiments_are_the_same_cells(tmp_path):
+    paper = Cell("synthetic-20", "vmtqn", 0.8, r=2)
+    measured = paper.run(None).numbers
+    (tmp_path / "phase.csv").write_text(
+        csv_text([paper.row(measured), paper.row({**measured, "psnr": 0.0}) | {"draw": 1}])
+    )
+    here, other = FieldCell("synthetic-20-r2", "vmtqn", 0.8), FieldCell("synthetic-20-r2", "tnn", 0.8)
+    store = Store(tmp_path / "cells")
+    assert quote(store, [here, other], tmp_path) == 1
+    quoted, own = store.load(here), run(here, None).numbers
+    assert quoted["psnr"] == pytest.approx(own["psnr"], abs=1e-6)  # the same data, the same mask
+    assert quoted["psnr_all"] == pytest.approx(own["psnr_all"], abs=1e-6)
+    assert quoted["fingerprint"] == own["fingerprint"]
+    assert quote(store, [here], tmp_path) == 0
+    assert quote(Store(tmp_path / "none"), [here], tmp_path / "no such folder") == 0
 
 
 def test_a_program_that_fails_is_told_of_and_run_again(tmp_path, monkeypatch):

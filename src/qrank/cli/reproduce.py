@@ -109,6 +109,10 @@ def reproduce(
     plans = {name: list[Cell](field.planned(size)) if name == FIELD else PLANS[name].cells(size) for name in chosen}
     if known := sum(adopt(store, cells, Shelf(page).table(name)) for name, cells in plans.items()):
         out.print(f"{known} cells are taken from the tables beside {page}")
+    if FIELD in chosen:
+        quoted = field.quote(store, field.planned(size), page.parent / "reproduction")
+        if quoted:
+            out.print(f"{quoted} cells are taken from the tables of the paper's experiments")
     if not show:
         watch = Watch(out, Console(stderr=True, quiet=quiet), jobs)
         try:

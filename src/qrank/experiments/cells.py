@@ -81,7 +81,8 @@ class Cell:
     @property
     def settings(self) -> str:
         """What a kept cell must have been run with to be as good as a new one."""
-        return str(self.configured())
+        number = revision(self.method)
+        return f"{self.configured()}" + (f", revision {number}" if number else "")
 
     @staticmethod
     def fingerprint(data: str, folder: Path | None) -> str | None:
@@ -136,6 +137,18 @@ class Cell:
             "fingerprint": row["data_hash"],
             "versions": {name: row[name] for name in versions()},
         }
+
+
+def revision(name: str) -> int:
+    """Return a number that grows when a method's answers change: its own and those of what it builds on, `auto` on all.
+
+    >>> revision("vmtqn"), revision("patches") > revision("views"), revision("auto") > revision("patches")
+    (0, True, True)
+    """
+    if name == "auto":
+        return sum(kind.revision for kind in METHODS.values())
+    kind = METHODS[name]
+    return kind.revision + (revision(kind.after) if kind.after else 0)
 
 
 @dataclass(eq=False)

@@ -31,6 +31,8 @@ class Method:
     single: ClassVar[float] = 0.0  # the primal residual down to which single precision serves; 0: it never does
     after: ClassVar[str | None] = None  # the method whose answer it starts from, as `problem.start`
 
+    revision: ClassVar[int] = 0  # raised by hand when its answers change but no option does: kept cells are run again
+
     nearby: ClassVar[bool] = False  # where the model says nothing, its answer still comes from the known entries nearby
 
     fit: ClassVar[Any] = Exact()  # how the answer agrees with what is known

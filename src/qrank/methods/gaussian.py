@@ -56,6 +56,7 @@ class GaussianPatches(Method):
     about: ClassVar[str] = "views, finished by a local Gaussian model of blocks, which knows how sure it is"
     shares_out: ClassVar[bool] = True
     after: ClassVar[str | None] = "views"
+    revision: ClassVar[int] = 1
     single: ClassVar[float] = np.finfo(float).tiny  # a covariance of a handful of blocks is not known to more digits
 
     shape: Any = None  # a name, or the sides of a block, those of the slice axes last; None: fibre or cube, by the size

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import math
 import re
 import time
 import warnings
@@ -19,6 +20,7 @@ from ...kernels import threads
 from ...methods import METHODS
 from ...metrics import psnr, rmse, ssim
 from ...result import OnStep
+from ...tensor import Layout
 from ...text import duration
 from ...version import versions
 from .. import sources
@@ -27,7 +29,7 @@ from . import rivals, scenes
 from .masks import mask
 
 WITHIN = 1.645  # standard errors: 90 % of a normal distribution
-NUMBERS = ("psnr", "psnr_all", "rmse", "ssim", "covered", "known", "seconds")
+NUMBERS = ("psnr", "psnr_all", "rmse", "ssim", "worst", "covered", "known", "seconds")
 TEXTS = ("status", "choice", "settings")
 FAILED = "failed"  # instead of settings: the cell is run again when the grid is
 LONGEST = 400  # letters of what a method says of its choice
@@ -137,14 +139,14 @@ def run(cell: FieldCell, folder: Path | None, on_step: OnStep | None = None) -> 
     """
     scene, truth = scenes.scene(cell.data), scenes.load(cell.data, folder)
     known = mask(scene, truth.shape, cell.pattern, cell.p, cell.draw)
-    start = time.perf_counter()
+    start, worked = time.perf_counter(), time.process_time()
     settings = cell.settings
     try:
         x, error, steps, status, choice = _filled(cell, truth, known, scene, on_step)
     except Exception as problem:  # whatever a program stumbles over, the others are to be run
         x, error, steps, status = np.full(truth.shape, np.nan), None, 0, f"failed: {problem}".split("\n")[0]
         choice, settings = "", FAILED
-    seconds = time.perf_counter() - start
+    seconds, busy = time.perf_counter() - start, time.process_time() - worked
     x = x if scene.span is None else np.clip(x, *scene.span)
     where = ~known & (truth != 0) if scene.counts else ~known
     off = np.abs(x - truth)[~known]
@@ -156,8 +158,9 @@ def run(cell: FieldCell, folder: Path | None, on_step: OnStep | None = None) -> 
         "psnr_all": finite(psnr(x, truth)),
         "rmse": rmse(x, truth, where),
         "ssim": ssim(x, truth, scene.slice_axes) if _pictures(scene, truth) else None,
+        "worst": _worst(x, truth, known, scene),
         "covered": None if error is None else float(np.mean(off <= WITHIN * error[~known])),
-        "seconds": seconds,
+        "seconds": busy,  # of all threads: whatever else the machine did meanwhile is not in it
         "seconds_in_all": seconds,
         "steps": steps,
         "status": status,
@@ -186,6 +189,16 @@ def _filled(
         found = complete(y, known, cell.method, scene.slice_axes, rng=0, on_step=on_step, **options)
     choice = " ".join(str(getattr(found, "choice", None) or "").split())
     return found.x, getattr(found, "error", None), len(found.history), found.status.name, choice[:LONGEST]
+
+
+def _worst(x: np.ndarray, truth: np.ndarray, known: np.ndarray, scene: scenes.Scene) -> float:
+    """Return the least PSNR of a slice with missing entries, over those: a black frame is some 8 dB."""
+    layout, peak = Layout.of(truth.shape, scene.slice_axes), float(truth.max())
+    off = np.where(known, 0.0, x - truth)
+    squares = layout.stack(off * off).sum(axis=(1, 2))
+    lost = layout.stack(~known).sum(axis=(1, 2))
+    most = float((squares / np.maximum(lost, 1)).max())
+    return 400.0 if most == 0 else 10 * math.log10(peak * peak / most)
 
 
 def _pictures(scene: scenes.Scene, truth: np.ndarray) -> bool:
