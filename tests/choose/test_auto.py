@@ -150,7 +150,7 @@ def test_standard_errors_follow_their_signs(rng):
     errors = size * rng.standard_normal(5000)
     spread = Spread.learned(np.stack([np.ones(5000), size, rng.random(5000)], axis=1), errors)
     fresh = rng.uniform(0.1, 3, 5000)
-    told = spread([np.ones(5000), fresh, rng.random(5000)])
+    told = spread([lambda: np.ones(5000), lambda: fresh, lambda: rng.random(5000)], (5000,))
     assert (np.abs(fresh * rng.standard_normal(5000)) <= 1.645 * told).mean() == pytest.approx(0.9, abs=0.02)
     assert np.corrcoef(told, fresh)[0, 1] > 0.95
     assert not Spread.learned(np.ones((5, 1)), np.zeros(5)).factors.any()

@@ -89,6 +89,8 @@ def choose(problem: Problem, auto: Auto, rng: np.random.Generator, on_step: OnSt
     final = Runner(seen, rng, None if trial.stopped else on_step, journal, auto, trial.steps)
     final.seconds = trial.seconds
     final.stopped = trial.stopped
+    if not whole:
+        trial.forget()
     try:
         for name in found.names if not trial.stopped else []:
             _final(name, trial, final, found.mixed(trial) if whole else None)
@@ -99,7 +101,7 @@ def choose(problem: Problem, auto: Auto, rng: np.random.Generator, on_step: OnSt
         return _fast(problem, rng, None, begun, journal, auto, steps=BRIEF, stopped=True)
     x = found.mixed(source)
     ready = {name: (found.weights[name], source.done[name]) for name in found.names if name in source.done}
-    spread = found.spread(signs_of(source.problem, x, ready))
+    spread = found.spread(signs_of(source.problem, x, ready), x.shape)
     at = source.problem.held_out
     if source is final and at is not None and len(at) >= FEW:
         spread *= widened(x.reshape(-1)[at] - source.problem.held_out_values, spread.reshape(-1)[at])
@@ -215,7 +217,7 @@ def _weighed(trial: Runner, rng: np.random.Generator, partly: bool) -> tuple[dic
     mean = np.clip(mean, low, high) if cut else mean
     chosen = {name: (v, trial.done[name]) for name, v in w.items() if v > 0}
     signs = signs_of(problem, _sum({name: v for name, v in w.items() if v > 0}, trial, cut), chosen)
-    at_hidden = np.stack([np.broadcast_to(sign, problem.y.shape).reshape(-1)[at] for sign in signs], axis=1)
+    at_hidden = np.stack([np.broadcast_to(sign(), problem.y.shape).reshape(-1)[at] for sign in signs], axis=1)
     spread = Spread.learned(at_hidden, mean - truth)
     errors = np.sqrt(np.square(seen - truth[:, None], dtype=float).mean(axis=0)) * problem.scale
     trials = [Trial(n, float(e), float(w[n]), trial.done[n].seconds) for n, e in zip(names, errors, strict=True)]

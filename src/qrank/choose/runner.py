@@ -85,6 +85,11 @@ class Runner:
             self.done[candidate.name] = found
         return found
 
+    def forget(self) -> None:
+        """Let go of the answers; which methods were run stays."""
+        for one in self.done.values():
+            one.x, one.doubt = one.x[:0], None
+
     def held_out(self, x: np.ndarray) -> float:
         """Return the error on the hidden entries."""
         return self.problem.held_out_error(x) or 0.0

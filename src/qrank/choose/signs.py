@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,25 +12,44 @@ from .. import kernels
 from ..kernels.smoothing import ROUGH
 from ..problem import Problem
 
+Sign = Callable[[], np.ndarray]
 FAR = 16.0  # distances beyond are alike
 
 
-def signs_of(problem: Problem, x: np.ndarray, parts: Mapping[str, tuple[float, Any]]) -> list[np.ndarray]:
-    """Return arrays that broadcast to x's shape: 1, how much changes nearby, that times the distance to what is
-    known, how far the answer is from a smooth fill, how far the answers are apart, and what the models say of themselves.
+def signs_of(problem: Problem, x: np.ndarray, parts: Mapping[str, tuple[float, Any]]) -> list[Sign]:
+    """Return what makes arrays that broadcast to x's shape, each when it is called: large ones are not held together.
 
-    ``parts`` are the answers that were summed up: weights, and what has ``x`` and ``doubt``.
+    They are 1, how much changes nearby, that times the distance to what is known, how far the answer is from a smooth fill, how
+    far the answers are apart, and what the models say of themselves. ``parts`` are the answers that were summed up: weights,
+    and what has ``x`` and ``doubt``.
     """
-    rough = texture(x, problem.smoothness)
-    away = distance(problem.observed, problem.smoothness)
     total = sum(weight for weight, _ in parts.values())
-    apart, own = np.zeros(x.shape, np.float32), np.zeros(x.shape, np.float32)
-    for weight, one in parts.values():
-        apart += (weight / total) * np.square(one.x - x, dtype=np.float32)
-        if one.doubt is not None:
-            own += (weight / total) * np.square(one.doubt, dtype=np.float32)
-    detail = np.abs(x - kernels.of(x).smooth_fill(problem.y, problem.observed))
-    return [np.ones((1,) * x.ndim), rough, rough * away, detail, np.sqrt(apart), np.sqrt(own)]
+
+    def far() -> np.ndarray:
+        return texture(x, problem.smoothness) * distance(problem.observed, problem.smoothness)
+
+    def detail() -> np.ndarray:
+        return np.abs(kernels.of(x).smooth_fill(problem.y, problem.observed) - x)
+
+    def apart() -> np.ndarray:
+        return _root_of_sum((weight / total, one.x - x) for weight, one in parts.values())
+
+    def own() -> np.ndarray:
+        told = [(weight / total, one.doubt) for weight, one in parts.values() if one.doubt is not None]
+        return _root_of_sum(told) if told else np.zeros((1,) * x.ndim)
+
+    return [lambda: np.ones((1,) * x.ndim), lambda: texture(x, problem.smoothness), far, detail, apart, own]
+
+
+def _root_of_sum(terms: Iterable[tuple[float, np.ndarray]]) -> np.ndarray:
+    """Return the square root of the weighted sum of squares, in single precision."""
+    total = None
+    for weight, term in terms:
+        square = np.square(term, dtype=np.float32)
+        square *= weight
+        total = square if total is None else np.add(total, square, out=total)
+    assert total is not None
+    return np.sqrt(total, out=total)
 
 
 def texture(x: np.ndarray, smoothness: np.ndarray) -> np.ndarray:

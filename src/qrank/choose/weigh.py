@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -121,9 +123,12 @@ class Spread:
             level = np.maximum(signs @ factors, 1e-3 * mean)
         return cls(factors * widened(np.sqrt(errors), np.sqrt(level)) ** 2)
 
-    def __call__(self, signs: list[np.ndarray]) -> np.ndarray:
-        """Return the standard error of every entry from its signs, arrays of one shape."""
-        total = np.zeros(np.broadcast_shapes(*(np.shape(s) for s in signs)))
+    def __call__(self, signs: Sequence[Callable[[], np.ndarray]], shape: tuple[int, ...]) -> np.ndarray:
+        """Return the standard error of every entry of an array of a shape, in single precision, from what makes its signs."""
+        total = np.zeros(shape, np.float32)
         for factor, sign in zip(self.factors, signs, strict=True):
-            total += factor * np.square(sign, dtype=float)
-        return np.sqrt(np.maximum(total, 1e-3 * float(total.mean())))
+            if factor > 0:
+                square = np.square(sign() * math.sqrt(factor), dtype=np.float32)
+                total += square
+        np.maximum(total, 1e-3 * float(total.mean(dtype=float)), out=total)
+        return np.sqrt(total, out=total)
