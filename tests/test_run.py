@@ -76,6 +76,7 @@ def test_a_run_goes_on_from_a_copy_of_its_state(name, rng):
         "motqn from the last Q": {"start": "last"},
         "vmtqn every third step": {"update_every": 3},
         "vmtqn in the paper's rule": {"absolute": True},
+        "joined": {"steps": 12},
         "similar": {"rounds": 12},
         "patches": {"rounds": 12},
     }.get(name, {})
