@@ -210,7 +210,9 @@ def test_seconds_are_those_of_the_start_and_of_all_steps():
 
 
 def test_a_run_that_has_reached_its_limit_takes_no_step():
-    run = Run(Problem.of(np.ones((3, 4)), np.eye(3, 4) < 1), Scripted(Step(2.0, FAR, FAR, FAR, 0.5, 1, 1)), None, (5,), 5)
+    run = Run(
+        Problem.of(np.ones((3, 4)), np.eye(3, 4) < 1), Scripted(Step(2.0, FAR, FAR, FAR, 0.5, 1, 1)), None, (5,), 5
+    )
     assert list(run) == []
     assert run.answer()[0, 0] == 5
 
