@@ -1,6 +1,6 @@
 """Mutation testing: one small change at a time in a copy of the package; do the tests that belong to the file see it?
 
-    python tests/mutants/mutants.py [PATH ...] [-n 12] [-o out/mutants]
+    python tests/mutation/mutants.py [PATH ...] [-n 12] [-o out/mutants]
 
 Of each file a sample is drawn that does not change from run to run: the mutants whose names have the smallest hashes. A mutant is
 named by its line and its change, so that editing elsewhere leaves the sample as it is. Results are saved mutant by mutant; what
@@ -107,7 +107,7 @@ class Mutant(NamedTuple):
 
 def changes(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
     """Yield what a node may be changed to, and how that is told."""
-    if isinstance(node, ast.Constant) and type(node.value) in (int, float):
+    if isinstance(node, ast.Constant) and isinstance(node.value, int | float) and not isinstance(node.value, bool):
         others = [node.value + 1, node.value - 1] if isinstance(node.value, int) else [2 * node.value or 1.0]
         for value in others:
             yield f"{node.value} -> {value}", ast.Constant(value)
