@@ -54,7 +54,7 @@ def test_the_sample_is_the_same_whatever_else_is_in_the_file():
 
 
 DRIVER = """
-import json, sys
+import json, sys, pytest
 from pathlib import Path
 from mutants import Bench
 
