@@ -58,7 +58,7 @@ TESTS = {
     "kernels/shrink.py": ["kernels/test_shrink.py"],
     "kernels/similar.py": ["methods/test_similar.py"],
     "kernels/smoothing.py": ["kernels/test_smoothing.py"],
-    "kernels/spectral.py": ["kernels/test_shrink.py"],
+    "kernels/spectral.py": ["kernels/test_spectral.py", "kernels/test_shrink.py"],
     "kernels/threads.py": ["kernels/test_threads.py"],
     "kernels/unfoldings.py": [
         "methods/test_baselines.py::test_unfoldings",
