@@ -138,11 +138,15 @@ class Replace(ast.NodeTransformer):
 
 def _parts(node: ast.AST) -> Iterator[ast.AST]:
     """Yield all nodes that compute something, in the order of the text; annotations compute nothing."""
+    shaped = isinstance(node, ast.Call) and ast.unparse(node.func).endswith("reshape")
     for name, value in ast.iter_fields(node):
         for part in value if isinstance(value, list) else [value]:
             if isinstance(part, ast.AST) and name not in ("annotation", "returns"):
                 yield part
-                yield from _parts(part)
+                if not (
+                    shaped and ast.unparse(part) == "-1"
+                ):  # reshape takes any negative length for the one that is left
+                    yield from _parts(part)
 
 
 def mutants(path: str, source: str) -> list[Mutant]:
