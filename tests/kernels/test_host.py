@@ -121,3 +121,12 @@ def test_an_answer_is_of_the_kind_of_the_array():
             return "labelled", data
 
     assert HOST.like(x, Labelled()) == ("labelled", x)
+
+
+def test_the_first_entry_that_is_no_number_is_named():
+    values = np.ones((3, 4))
+    values[2, 3] = values[1, 1] = values[0, 2] = np.inf
+    observed = np.ones((3, 4), bool)
+    observed[0, 2] = False  # this one is not known
+    with pytest.raises(InputError, match=r"the entry at \(1, 1\) is observed but inf"):
+        HOST.scaled(values, observed, Layout.of((3, 4), (0, 1)))
