@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-long fuzz lint bench clean
+.PHONY: demo test test-long fuzz mutate lint bench clean
 
 demo: .venv/ready
 	$(BIN)/qrank demo --report demo-report.html
@@ -12,6 +12,9 @@ test: .venv/ready
 
 fuzz: .venv/ready
 	QRANK_FUZZ=$(or $(QRANK_FUZZ),2000) $(BIN)/python -m pytest tests/fuzz
+
+mutate: .venv/ready
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python tests/mutation/mutants.py
 
 test-long: .venv/ready
 	QRANK_LONG=1 $(BIN)/python -m pytest

@@ -90,3 +90,61 @@ def test_names():
         penalty_named("grouped:1")
     with pytest.raises(KindError):
         penalty_named(3)  # pyright: ignore
+
+
+def test_parameters_out_of_range_are_refused():
+    for bad in (0, 1.5, -5.1, 2, np.nan):
+        with pytest.raises(InputError, match=r"p in \[-5, 1\] and not 0"):
+            PShrinkage(bad)
+    for bad in (0, 1, -0.1):
+        with pytest.raises(InputError, match="between 0 and 1"):
+            Schatten(bad)
+    for bad in (0.99, np.nan):
+        with pytest.raises(InputError, match="at least 1"):
+            LogSum(bad)
+    for bad in (-0.1, 1.0):
+        with pytest.raises(InputError, match="from 0 to below 1"):
+            Grouped(bad)
+    edges = PShrinkage(1), PShrinkage(-5), PShrinkage(0.5), LogSum(1), Grouped(0)
+    assert [penalty.prox(np.array([0.5, 3.0]), 1.0)[0] for penalty in edges] == [0] * 5
+
+
+def test_p_shrinkage_with_p_below_1_spares_large_values():
+    """What is taken away is lam at s = lam, and less the larger s is; with p = 1 it is lam everywhere."""
+    s = np.array([1.0, 2.0, 8.0, 100.0])
+    for p in (0.5, -1.0):
+        taken = s - PShrinkage(p).prox(s, 1.0)
+        np.testing.assert_allclose(taken, s ** (p - 1))
+    np.testing.assert_allclose(s - PShrinkage(1.0).prox(s, 1.0), 1)
+
+
+@pytest.mark.parametrize("penalty", ALL, ids=str)
+def test_envelope_begins_at_zero_and_has_no_jump(penalty):
+    lam = 0.7
+    assert penalty.envelope(np.zeros(1), lam)[0] == 0
+    below, above = penalty.envelope(np.array([lam * (1 - 1e-9), lam * (1 + 1e-9)]), lam)
+    assert below == pytest.approx(lam / 2, rel=1e-6)
+    assert above == pytest.approx(lam / 2, rel=1e-6)
+
+
+def test_defaults_and_paces():
+    made = {name: penalty_named(name) for name in PENALTIES}
+    assert made["p-shrinkage"] == PShrinkage(0.5)
+    assert made["log-sum"] == LogSum(5.0)
+    assert made["schatten"] == Schatten(0.8)
+    assert made["grouped"] == Grouped(0.15, LogSum(5.0))
+    assert [bool(penalty.mild) for penalty in (Nuclear(), LogSum(19.9), LogSum(20), Schatten(), Grouped())] == [
+        True,
+        False,
+        True,
+        False,
+        False,
+    ]
+
+
+def test_weights_of_slices_fall_with_their_norms():
+    norms = np.array([16.0, 1.0, 0.0])
+    np.testing.assert_allclose(Grouped(0.5).weights(norms), [1, 4, 1e3])  # at 1e-6 of the largest they end
+    np.testing.assert_array_equal(Grouped(0.5).weights(np.zeros(2)), [1, 1])
+    assert Nuclear().slice_weights(lambda: norms) is None
+    np.testing.assert_allclose(Grouped(0.5).slice_weights(lambda: norms), [1, 4, 1e3])

@@ -2,18 +2,20 @@
 
 import copy
 import time
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 
 import qrank
 from conftest import low_rank
+from qrank.kernels import threads
 from qrank.kernels.memory import Workspace
 from qrank.methods import METHODS
 from qrank.methods.fill import Fill
 from qrank.problem import Problem
-from qrank.result import Status
-from qrank.run import Run
+from qrank.result import Status, Step
+from qrank.run import Run, is_single, like_type
 
 
 def problem(rng, shape=(8, 9, 6)):
@@ -76,6 +78,7 @@ def test_a_run_goes_on_from_a_copy_of_its_state(name, rng):
         "motqn from the last Q": {"start": "last"},
         "vmtqn every third step": {"update_every": 3},
         "vmtqn in the paper's rule": {"absolute": True},
+        "joined": {"steps": 12},
         "similar": {"rounds": 12},
         "patches": {"rounds": 12},
     }.get(name, {})
@@ -130,3 +133,148 @@ def test_the_clock_stands_while_the_caller_has_the_word(rng):
     for _ in run:
         time.sleep(0.2)
     assert run.seconds < 0.2
+
+
+class Scripted:
+    """A method whose steps are given."""
+
+    max_steps, single, shares_out = 5, 0.0, False
+
+    def __init__(self, *steps, pause=0.0):
+        self.steps, self.pause = steps, pause
+
+    def tolerance(self, eps):
+        return 1e-3
+
+    def dual_tolerance(self, tol):
+        return 10 * tol
+
+    def init(self, problem, work):
+        time.sleep(self.pause)
+        return (0,)
+
+    def step(self, problem, state, work):
+        time.sleep(self.pause)
+        return (state[0] + 1,), self.steps[min(state[0], len(self.steps) - 1)]
+
+    def answer(self, problem, state, work):
+        return np.full(problem.y.shape, float(state[0]))
+
+
+def scripted(*steps, **options):
+    return Run(Problem.of(np.full((3, 4), 8.0), np.eye(3, 4) < 1), Scripted(*steps, **options))
+
+
+FAR, TOL = 1.0, 1e-3
+ENDS = {
+    "nothing is met": ((2.0, FAR, FAR, FAR), Status.STEP_LIMIT, 5),
+    "all is met, at its edge": ((2.0, TOL, 10 * TOL, TOL), Status.CONVERGED, 1),
+    "the dual residual is large": ((2.0, TOL, 11 * TOL, TOL), Status.SETTLED, 1),
+    "X still moves": ((2.0, TOL, 0.0, 2 * TOL), Status.STEP_LIMIT, 5),
+    "X is still apart": ((2.0, 2 * TOL, 0.0, TOL), Status.STEP_LIMIT, 5),
+    "the objective is lost": ((np.nan, TOL, 0.0, TOL), Status.DIVERGED, 1),
+    "the gap is lost": ((2.0, np.inf, 0.0, TOL), Status.DIVERGED, 1),
+    "the change is lost": ((2.0, TOL, 0.0, np.nan), Status.DIVERGED, 1),
+}
+
+
+@pytest.mark.parametrize(("numbers", "status", "steps"), ENDS.values(), ids=ENDS)
+def test_how_a_run_ends(numbers, status, steps):
+    run = scripted(Step(*numbers, 0.5, 1, 1))
+    assert len(list(run)) == steps
+    assert run.status is status
+
+
+def test_a_step_that_ends_the_schedule_is_the_last():
+    run = scripted(Step(2.0, FAR, FAR, FAR, 0.5, 1, 1), Step(2.0, FAR, FAR, FAR, 0.5, 1, 1, settled=True))
+    assert len(list(run)) == 2
+    assert run.status is Status.SETTLED
+
+
+def test_a_record_is_in_the_unit_of_the_data():
+    run = scripted(Step(3.0, FAR, FAR / 2, FAR / 4, 0.5, 7, 2, (1.0, 0.9)))
+    assert run.problem.scale == 16  # a power of two above 8, or 8 itself
+    _, record = next(iter(run))
+    assert (record.step, record.objective, record.mu) == (1, 48.0, 1 / 32)
+    assert (record.primal, record.dual, record.change) == (1.0, 0.5, 0.25)
+    assert (record.rank, record.slices, record.learning, record.holdout) == (7, 2, (1.0, 0.9), None)
+
+
+def test_seconds_are_those_of_the_start_and_of_all_steps():
+    run = scripted(Step(2.0, FAR, FAR, FAR, 0.5, 1, 1), pause=0.02)
+    seconds = [record.seconds for _, record in run]
+    for k, passed in enumerate(seconds, 1):
+        assert 0.02 * (k + 1) <= passed < 0.02 * (k + 1) + 5
+    assert seconds == sorted(seconds)
+    assert run.seconds == seconds[-1]
+
+
+def test_a_run_that_has_reached_its_limit_takes_no_step():
+    run = Run(
+        Problem.of(np.ones((3, 4)), np.eye(3, 4) < 1), Scripted(Step(2.0, FAR, FAR, FAR, 0.5, 1, 1)), None, (5,), 5
+    )
+    assert list(run) == []
+    assert run.answer()[0, 0] == 5
+
+
+def test_what_lapack_refuses_ends_the_run_as_diverged():
+    run = scripted()
+    run.method.step = lambda *_: np.linalg.cholesky(-np.eye(2))
+    assert list(run) == []
+    assert run.status is Status.DIVERGED
+    assert run.learned() is run.deviation() is run.doubt() is None
+
+
+@pytest.mark.parametrize("gap", [0.5, 0.05, 0.0])
+def test_single_precision_is_left_as_the_gap_closes(gap):
+    """From the first step with 0 < primal < single on, the state and the problem are in double precision."""
+    run, seen = scripted(Step(2.0, gap, FAR, FAR, 0.5, 1, 1)), []
+    run.method.single = 0.1
+    run = Run(run.problem, run.method)
+    run.method.init = lambda problem, work: (problem.y.copy(),)
+
+    def step(problem, state, work):
+        seen.append((problem.y.dtype.name, state[0].dtype.name))
+        return state, run.method.steps[0]
+
+    run.method.step = step
+    for _ in run:
+        pass
+    single, double = ("float32", "float32"), ("float64", "float64")
+    assert seen == ([single] + [double] * 4 if gap == 0.05 else [single] * 5)
+
+
+def test_a_run_goes_on_in_the_precision_of_its_state():
+    method = Scripted(Step(2.0, FAR, FAR, FAR, 0.5, 1, 1))
+    method.single = 0.1
+    given = Problem.of(np.ones((3, 4)), np.eye(3, 4) < 1)
+    for dtype in ("float32", "float64"):
+        run = Run(given, method, None, (np.ones(2, dtype), 3), 1)
+        assert run._problem.y.dtype == dtype
+    method.single = 0.0
+    assert Run(given, method)._problem.y.dtype == "float64"
+
+
+class Named(NamedTuple):
+    x: np.ndarray
+    k: int
+
+
+def test_types_of_a_state_are_seen_and_changed_wherever_they_are():
+    state = Named(np.ones(2, np.float32), 3)
+    assert is_single([0, state])
+    assert not is_single([0, np.ones(2), None])
+    found = like_type([state, (np.arange(3), None)], np.ones(1))
+    assert isinstance(found, list)
+    assert isinstance(found[0], Named)
+    assert (found[0].x.dtype, found[0].k, found[1][0].dtype.kind, found[1][1]) == (np.float64, 3, "i", None)
+
+
+@pytest.mark.parametrize(("side", "shares_out", "inside"), [(511, False, 1), (512, True, 3), (512, False, None)])
+def test_small_arrays_take_one_thread(side, shares_out, inside, monkeypatch):
+    """Below 2^18 entries one thread works; above it those of BLAS are taken over by methods that share work out."""
+    monkeypatch.setattr(threads._limits, "most", lambda: 3)
+    run = Run(Problem.of(np.ones((side, 512)), np.arange(512) > 0), Scripted())
+    run.method.shares_out = shares_out
+    with run._threads():
+        assert threads._workers.get() == inside

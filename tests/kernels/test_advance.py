@@ -37,3 +37,10 @@ def test_one_pass_is_the_papers_updates(dtype, relax, size, share, rng):
     norms = np.linalg.norm((y - x)[observed]), np.linalg.norm((x - t)[~observed]), np.linalg.norm(z)
     largest = np.abs((y - x)[observed]).max(initial=0), np.abs(x - x_old).max()
     np.testing.assert_allclose(found, (*norms, *largest), **near)
+
+
+def test_largest_entries_are_zero_unless_they_are_asked_for(rng):
+    t, x, y = rng.standard_normal((3, 2, 4, 5))
+    found = advance(t, x, y, y > 0, 0.8)
+    assert (found.primal_max, found.change_max) == (0, 0)
+    assert min(found.primal, found.change, found.dual) > 0

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import ndimage
 
 from qrank.kernels.smoothing import smooth_fill, smoothness
 
@@ -76,3 +77,25 @@ def test_smoothness_is_the_difference_of_neighbours(rng):
     every_other = np.broadcast_to(np.arange(100) % 2 == 0, ramp.shape)  # no direct neighbours along the rows
     assert smoothness(ramp, every_other)[1] < 0.06
     assert (smoothness(np.ones((1, 5)), np.ones((1, 5), bool)) == [1, 0]).all()
+
+
+def test_small_widths_are_the_formula(rng):
+    """x_w = (V N + c x_w') / (D + c), written out from the widest to the narrowest, wider along the smoother axis."""
+    rows, columns = np.mgrid[:30, :60]
+    x = np.sin(rows / 2.5) + np.sin(columns / 10)
+    known = rng.random(x.shape) < 0.4
+    y, rough = np.where(known, x, 0), smoothness(x, known)
+    assert 0.02 < rough[1] < 0.6 * rough[0] < 0.5
+    scale = rough.min() / rough
+    n, d, done, means = y, known.astype(float), 0.0, []
+    for width in (0.7, 1.0, 1.4):
+        step = np.sqrt(width**2 - done**2) * scale
+        n, d = (ndimage.gaussian_filter(a, step, mode="constant", truncate=3.0) for a in (n, d))
+        means.append((n, d, np.prod(np.maximum(1, 2 * np.sqrt(np.pi) * width * scale))))
+        done = width
+    wanted = (y.sum() + 0.8 * x[known].mean()) / (known.sum() + 0.8)
+    for n, d, sees in means[::-1]:
+        wanted = (sees * n + 0.8 * wanted) / (sees * d + 0.8)
+    found = smooth_fill(y, known, (0.7, 1.0, 1.4))
+    np.testing.assert_allclose(found[~known], wanted[~known], atol=1e-10)
+    np.testing.assert_array_equal(found[known], x[known])

@@ -94,3 +94,50 @@ def test_completions_in_two_threads_leave_blas_as_it_was(two, rng):
     assert len(found) == 10
     for one in found:
         np.testing.assert_array_equal(one, alone)
+
+
+def test_pieces_run_in_threads_that_hold_blas_to_one(two):
+    here = threading.current_thread().name
+
+    def seen(s):
+        return s.start, s.stop, threading.current_thread().name, set(blas())
+
+    found = threads.each(seen, 5, 3)
+    assert [one[:2] for one in found] == [(0, 3), (3, 5)]
+    assert all(name.startswith("qrank") and number == {1} for _, _, name, number in found)
+    assert threads.each(seen, 5, 5) == [(0, 5, here, {1})]  # one piece is not worth handing over
+    with threads.own_threads(1):
+        assert {name for _, _, name, _ in threads.each(seen, 5, 1)} == {here}
+    assert threads.each(seen, 0, 3) == []
+
+
+class FakeBlas:
+    """A library that keeps a number of threads."""
+
+    def __init__(self, layer, number):
+        self.threading_layer, self.num_threads = layer, number
+
+    def set_num_threads(self, number):
+        self.num_threads = number
+
+
+@pytest.mark.parametrize("layer", ["pthreads", "openmp"])
+def test_what_blas_had_outside_all_blocks_is_known_inside_them(layer, monkeypatch):
+    lib = FakeBlas(layer, 5)
+    monkeypatch.setattr(threads, "_blas", lambda: [lib])
+    with threads.blas_threads(3), threads.blas_threads(2):
+        assert lib.num_threads == 2
+        assert threads.count() == 5
+        with threads.own_threads():
+            assert (lib.num_threads, threads.count()) == (1, 5)
+        with threads.own_threads(4):
+            assert (lib.num_threads, threads.count()) == (1, 4)
+        assert lib.num_threads == 2
+    assert lib.num_threads == 5
+
+
+def test_without_a_blas_that_can_be_told_there_is_one_thread(monkeypatch):
+    monkeypatch.setattr(threads, "_blas", lambda: [])
+    assert threads.count() == 1
+    with threads.own_threads():
+        assert threads.each(lambda s: s.start, 3, 1) == [0, 1, 2]

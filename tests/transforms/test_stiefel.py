@@ -68,3 +68,117 @@ def test_printed_step_is_the_formula(rng):
     assert tau == pytest.approx(min(1.98 / stiefel.norm_bound(a), -first / second if second > 0 else np.inf)) or (
         second <= 0 and tau == pytest.approx(1 / stiefel.norm_bound(a))
     )
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_printed_step_in_both_cases(seed):
+    """With g'(0) = -<P, A Q> < 0: -g'(0) / g''(0) where g'' > 0, else 1 / ||A||; never beyond 2 / ||A||."""
+    rng = np.random.default_rng(seed)
+    q, p = point(rng, 4, 2), rng.standard_normal((4, 2))
+    p *= 10 ** (seed - 3.0)
+    if seed % 2:
+        p = -q @ np.diag([3.0, 1.0]) + 0.1 * p  # g'' > 0 or not hangs on the sign of what P has along Q
+    a = stiefel.tangent(q, p)
+    first, second = -np.vdot(p, a @ q), np.vdot(p, a @ (a @ q))
+    bound = stiefel.norm_bound(a)
+    wanted = min(1.98 / bound, -first / second) if second > 0 else 1 / bound
+    assert first < 0
+    assert stiefel.printed_step(q, p, a) == pytest.approx(wanted, rel=1e-12)
+
+
+def quadratic(rng, n=6):
+    m = rng.standard_normal((n, n))
+    m = m + m.T
+    seen = []
+
+    def value(q):
+        seen.append(q)
+        return float(np.trace(q.T @ m @ q)), q
+
+    return value, lambda q: 2 * m @ q, seen
+
+
+def test_the_first_trial_is_one_over_the_bound_or_the_given_step_up_to_two(rng):
+    value, gradient, seen = quadratic(rng)
+    q = point(rng, 6, 3)
+    a = stiefel.tangent(q, gradient(q))
+    bound = stiefel.norm_bound(a)
+    for given_tau, tau in ((None, 1 / bound), (0.0, 1 / bound), (0.3 / bound, 0.3 / bound), (9 / bound, 2 / bound)):
+        seen.clear()
+        stiefel.descend(value, gradient, q, steps=1, tau=given_tau)
+        assert seen[0] is q
+        np.testing.assert_allclose(seen[1], stiefel.cayley(q, a, tau), atol=1e-12)
+
+
+def test_the_second_trial_is_barzilai_and_borweins(rng):
+    """tau = <ds, ds> / |<ds, dy>|, ds and dy how Q and A Q have changed."""
+    value, gradient, seen = quadratic(rng)
+    q0 = point(rng, 6, 3)
+    one = stiefel.descend(value, gradient, q0, steps=1)
+    seen.clear()
+    two = stiefel.descend(value, gradient, q0, steps=2)
+    a0, a1 = (stiefel.tangent(q, gradient(q)) for q in (q0, one.q))
+    ds, dy = one.q - q0, a1 @ one.q - a0 @ q0
+    tau = min(np.vdot(ds, ds) / abs(np.vdot(ds, dy)), 2 / stiefel.norm_bound(a1))
+    second = seen[next(i for i, q in enumerate(seen) if np.allclose(q, one.q)) + 1]
+    np.testing.assert_allclose(second, stiefel.cayley(one.q, a1, tau), atol=1e-12)
+    assert len(two.values) == 3
+
+
+def test_a_start_that_is_known_is_not_evaluated(rng):
+    value, gradient, seen = quadratic(rng)
+    q = point(rng, 6, 3)
+    start = value(q)
+    seen.clear()
+    found = stiefel.descend(value, gradient, q, start, steps=1)
+    assert not any(other is q for other in seen)
+    assert found.values[0] == start[0]
+    assert found.payload is found.q
+
+
+def test_a_refused_step_is_shortened_by_four_until_it_gains_enough(rng):
+    """f must fall by 1e-4 of what the slope promises, tau ||A||^2 / 2; here that is so from the third trial on."""
+    q, tried = np.eye(2), []
+    p = np.array([[0.0, 1.0], [-1.0, 0.0]])  # A = 2 P: half the squared norm is 4, the bound 2
+
+    def fall(enough):
+        tried.clear()
+
+        def value(r):
+            angle = abs(np.arctan2(r[0, 1], r[0, 0]))
+            if angle == 0:
+                return 0.0, r
+            tau = np.tan(angle / 2)  # that of the Cayley curve with A = [[0, 2], [-2, 0]]
+            tried.append(tau)
+            return (-4.0 * tau * (2e-4 if len(tried) > 2 else enough)), r
+
+        return stiefel.descend(value, lambda r: p, q, steps=1)
+
+    found = fall(0.9e-4)
+    np.testing.assert_allclose(tried, [0.5, 0.125, 0.5 / 16])
+    assert found.tau == pytest.approx(0.5 / 16)
+    assert len(found.values) == 2
+    fall(1.1e-4)
+    np.testing.assert_allclose(tried, [0.5])
+    found = fall(-1.0)
+    assert len(tried) == 3
+
+
+def test_a_step_that_never_gains_is_given_up_after_twelve(rng):
+    q, p, tried = np.eye(2), np.array([[0.0, 1.0], [-1.0, 0.0]]), []
+
+    def value(r):
+        tried.append(r)
+        return float(len(tried)) * 1e-12, r
+
+    found = stiefel.descend(value, lambda r: p, q, steps=3)
+    assert len(tried) == 1 + 12
+    np.testing.assert_array_equal(found.q, q)
+    assert found.tau == pytest.approx(0.5 * 0.25**12)
+
+
+def test_a_gain_that_f_cannot_show_ends_the_descent_and_the_next_may_try_more(rng):
+    q, p = np.eye(2), np.array([[0.0, 1e-9], [-1e-9, 0.0]])
+    found = stiefel.descend(lambda r: (1e9, r), lambda r: p, q, steps=3, tau=1e-3)
+    assert found.tau == pytest.approx(4e-3)
+    np.testing.assert_array_equal(found.q, q)
