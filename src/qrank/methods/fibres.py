@@ -86,10 +86,10 @@ def principal(v: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     else:
         w, e = np.linalg.eigh(v @ v.T / n)
         u = v.T @ (e / np.sqrt(np.maximum(w, 1e-14 * max(w[-1], 1e-300)) * n))
-    w, u = np.maximum(w[::-1], 0), u[:, ::-1].copy()  # in order in memory, as it is after a state was written
+    w, u = np.maximum(w[::-1], 0), u[:, ::-1]
     left = w.sum() - np.cumsum(w)
     c = max(1, min(MOST, int((left > LEFT * w.sum()).sum()) + 1, int((w > 1e-12 * w[0]).sum())))
-    u = u[:, :c]
+    u = np.ascontiguousarray(u[:, :c])  # as it is after a state was written and read
     return u, np.maximum((v * v).mean(0) - ((u * u) * w[:c]).sum(1), 0), w[:c]
 
 
