@@ -131,7 +131,7 @@ def complete(
             else _undetermined(chosen, problem, cut)
         )
         if blind.any():
-            x = _from_nearby(x, blind, Problem.of(y, known, slice_axes), chosen)
+            x = _from_nearby(x, blind, Problem.of(y, known, slice_axes), chosen.nearby and found.judged)
         x = chosen.fit.restore(kind.typed(x, y), y, known)
         transform = found.transform if cut is None else None  # it is that of the patches
         shown = None if error is None else kind.like(kind.typed(error, y), y)
@@ -149,12 +149,12 @@ def _undetermined(method: Method, problem: Problem, cut: Patches | None) -> np.n
     return np.ascontiguousarray(problem.layout.outer(blind))
 
 
-def _from_nearby(x: Any, blind: np.ndarray, problem: Problem, method: Method) -> Any:
+def _from_nearby(x: Any, blind: np.ndarray, problem: Problem, nearby: bool) -> Any:
     """Return x with something to stand on where the model says nothing, and say so."""
     how = "what was chosen takes them from the known entries nearby"
     if not isinstance(problem.y, np.ndarray):
         how = "they are as the method left them, for arrays of this kind cannot be interpolated"
-    elif not method.nearby:
+    elif not nearby:
         filled = METHODS["interpolate"].configured()
         fill = problem.unscaled(np.array(Run(problem, filled).finished()).reshape(problem.y.shape))
         x, how = np.where(blind, fill, x), "they were interpolated along the smoothest axis"
@@ -209,6 +209,7 @@ class Answer(NamedTuple):
     transform: Any = None
     error: Any = None
     choice: Choice | None = None
+    judged: bool = True  # `auto`: what is hidden told of entries of which low rank says nothing, too
 
 
 def answered(
@@ -218,7 +219,7 @@ def answered(
     if isinstance(method, Auto):
         found = choose(problem, method, rng, on_step, journal)
         journal.flush()
-        return Answer(found.x, found.status, found.records, None, found.error, found.choice)
+        return Answer(found.x, found.status, found.records, None, found.error, found.choice, found.judged)
     run, records = _followed(problem, method, rng, on_step, journal)
     journal.flush()
     error = run.deviation()

@@ -5,7 +5,7 @@ import pytest
 
 import qrank
 from conftest import low_rank
-from qrank.choose import plane
+from qrank.choose import auto, plane
 from qrank.choose.auto import part
 from qrank.choose.weigh import Spread, clearly_better, weights
 from qrank.metrics import psnr, rmse
@@ -167,3 +167,35 @@ def test_limits_hold_for_every_run(film, rng):
     short = qrank.complete(film, known, max_steps=3)
     assert len(short.history) <= 3 * len(short.choice.trials)
     assert not np.array_equal(short.x, qrank.complete(film, known).x)
+
+
+def test_a_part_of_the_data_does_not_set_the_errors_of_all(monkeypatch):
+    """The box that is tried on is smooth, most around it rough; a few entries kept back say so."""
+    monkeypatch.setattr(auto, "PART", 12_000)
+    box = (slice(6, 18), slice(16, 48), slice(16, 48))
+    monkeypatch.setattr(auto, "part", lambda *_: box)
+    rng = np.random.default_rng(3)
+    rows, columns = np.mgrid[:64, :64]
+    film = np.sin(rows / 9 + np.arange(24)[:, None, None] / 6) + np.cos(columns / 11)
+    noise = 0.2 * rng.standard_normal(film.shape)
+    noise[box] = 0
+    film += noise
+    known = rng.random(film.shape) < 0.4
+    result = qrank.complete(film, known, slice_axes=(1, 2))
+    assert result.choice.tried_on == "a part of the data"
+    np.testing.assert_array_equal(result.x[known], film[known])
+    assert not result.error[known].any()
+    covered = np.abs(result.x - film)[~known] <= 1.645 * result.error[~known]
+    assert covered.mean() == pytest.approx(0.9, abs=0.05)
+
+
+def test_what_nothing_hidden_tells_of_is_interpolated(rng):
+    """Scattered holes, and one station of which nothing is known: its values come from those beside it, and it says so."""
+    daily = 1 + 0.4 * np.sin(np.arange(24) / 24 * 2 * np.pi)
+    x = np.linspace(40, 90, 12)[:, None, None] * np.ones((1, 30, 1)) * daily + rng.standard_normal((12, 30, 24))
+    known = rng.random(x.shape) < 0.7
+    known[5] = False
+    with pytest.warns(qrank.UndeterminedWarning, match="interpolated along the smoothest axis"):
+        result = qrank.complete(x, known)
+    assert rmse(result.x, x, result.undetermined) < 3
+    assert result.error[5].min() > 10 * np.median(result.error[~known & ~result.undetermined])

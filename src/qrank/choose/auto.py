@@ -42,6 +42,7 @@ class Chosen:
     status: Status
     records: list[Record]
     choice: Choice
+    judged: bool = True  # entries like those of which low rank says nothing were among the hidden ones
 
 
 class Tried(NamedTuple):
@@ -104,10 +105,23 @@ def choose(problem: Problem, auto: Auto, rng: np.random.Generator, on_step: OnSt
         spread *= widened(x.reshape(-1)[at] - source.problem.held_out_values, spread.reshape(-1)[at])
     np.copyto(x, problem.y, where=problem.observed)
     error = np.where(problem.observed, 0, spread).astype(problem.y.dtype)
+    blind = auto.undetermined(problem) & ~problem.observed
+    judged = not blind.any() or _were_hidden(trial.problem, auto)
+    if not judged:  # nothing that was hidden tells of them: they may be anywhere among the known values
+        np.copyto(error, np.maximum(error, problem.spread), where=blind)
     main = source.done[max(ready, key=lambda name: ready[name][0])]
     records = [record for one in source.done.values() for record in one.records]
     choice = replace(found.choice, seconds=time.perf_counter() - begun)
-    return Chosen(x, error, Status.INTERRUPTED if final.stopped else main.status, records, choice)
+    return Chosen(x, error, Status.INTERRUPTED if final.stopped else main.status, records, choice, judged)
+
+
+def _were_hidden(problem: Problem, auto: Auto) -> bool:
+    """Return whether of the hidden entries about as many as of the missing ones are such that low rank says nothing of them."""
+    blind = auto.undetermined(problem)
+    at = np.zeros(problem.y.shape, dtype=bool)
+    at.reshape(-1)[problem.held_out] = True
+    missing = ~problem.observed & ~at
+    return bool(blind[at].mean() >= blind[missing].mean() / 2) if at.any() and missing.any() else False
 
 
 def _kept_back(problem: Problem, rng: np.random.Generator) -> np.ndarray:

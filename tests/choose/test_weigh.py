@@ -1,0 +1,40 @@
+"""Weights of answers and the width of errors."""
+
+import numpy as np
+import pytest
+
+from qrank.choose.weigh import weights, widened
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_answers_as_good_as_each_other_count_alike(seed):
+    """Few entries do not tell them apart, and a weight of 1 for the luckier one would lose what the mean gains."""
+    rng = np.random.default_rng(seed)
+    truth = rng.standard_normal(200)
+    found = weights(truth[:, None] + 0.3 * rng.standard_normal((200, 3)), truth, rng)
+    assert (np.abs(found - 1 / 3) < 0.2).all()
+
+
+def test_many_entries_are_believed(rng):
+    truth = rng.standard_normal(20000)
+    noise = rng.standard_normal((20000, 2)) * [0.10, 0.104]
+    noise[:, 1] += 1.02 * noise[:, 0]  # whatever the second gets wrong beyond the first is its own
+    np.testing.assert_allclose(weights(truth[:, None] + noise, truth, rng), [1, 0])
+
+
+def test_a_bad_answer_has_no_weight(rng):
+    truth = rng.standard_normal(200)
+    noise = rng.standard_normal((200, 2)) * [0.1, 5.0]
+    np.testing.assert_allclose(weights(truth[:, None] + noise, truth, rng), [1, 0])
+
+
+def test_an_answer_without_error_is_taken(rng):
+    truth = rng.standard_normal(50)
+    np.testing.assert_allclose(weights(np.stack([truth, truth + 0.1], axis=1), truth, rng), [1, 0])
+
+
+def test_nine_of_ten_errors_lie_within(rng):
+    errors, told = rng.standard_normal(10000), np.full(10000, 0.5)
+    factor = widened(errors, told)
+    assert factor == pytest.approx(2, rel=0.05)
+    assert (np.abs(errors) <= 1.645 * factor * told).mean() == pytest.approx(0.9, abs=0.002)
