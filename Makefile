@@ -1,8 +1,13 @@
 # Each target sets up what it needs in .venv; PYTHON chooses the interpreter (3.11 or newer).
 PYTHON ?= python3
 BIN := .venv/bin
+PIP := -m pip install --quiet --disable-pip-version-check
+# What tells within two minutes whether other versions of Python or of libraries do: no long runs.
+FAST := tests/checkpoint/test_lock.py tests/checkpoint/test_tree.py tests/cli tests/data tests/files tests/kernels tests/priors \
+	tests/transforms tests/test_api.py tests/test_fit.py tests/test_metrics.py tests/test_penalties.py tests/test_rooms.py \
+	tests/test_tensor.py
 
-.PHONY: demo test test-long fuzz mutate lint bench clean
+.PHONY: demo test test-long test-oldest test-on coverage fuzz mutate lint bench clean
 
 demo: .venv/ready
 	$(BIN)/qrank demo --report demo-report.html
@@ -19,19 +24,45 @@ mutate: .venv/ready
 test-long: .venv/ready
 	QRANK_LONG=1 $(BIN)/python -m pytest
 
+# With the oldest versions that pyproject.toml allows, on the oldest Python that is there.
+test-oldest: .venv-oldest/ready
+	.venv-oldest/bin/python -m pytest $(FAST)
+
+# With another interpreter: make test-on PY=python3.12
+PY ?= $(PYTHON)
+test-on: .venv-$(notdir $(PY))/ready
+	.venv-$(notdir $(PY))/bin/python -m pytest $(FAST)
+
+# Lines and branches of src/ that the tests reach, processes that they start included; nothing is left out of the count.
+coverage: .venv/ready
+	$(BIN)/python -m coverage erase
+	$(BIN)/python -m coverage run -m pytest
+	$(BIN)/python -m coverage combine --quiet
+	$(BIN)/python -m coverage report --fail-under=95
+
 lint: .venv/ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
 
 bench: .venv/ready
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[bench]'
+	$(BIN)/python $(PIP) -e '.[bench]'
 	$(BIN)/python -m benchmarks
 
 .venv/ready: pyproject.toml
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	$(BIN)/python $(PIP) -e '.[dev]'
+	touch $@
+
+.venv-oldest/ready: pyproject.toml .ci/oldest.txt
+	$(PYTHON) -m venv --clear .venv-oldest
+	.venv-oldest/bin/python $(PIP) -c .ci/oldest.txt -e '.[test]'
+	touch $@
+
+.venv-$(notdir $(PY))/ready: pyproject.toml
+	$(PY) -m venv --clear $(@D)
+	$(@D)/bin/python $(PIP) -e '.[test]'
 	touch $@
 
 clean:
-	rm -rf .venv demo-report* out
+	rm -rf .venv .venv-* .coverage* demo-report* out

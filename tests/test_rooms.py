@@ -25,7 +25,7 @@ ORDER = [  # from the top of the house to its foundation; rooms in one line do n
     {"penalties"},
     {"kernels"},
     {"tensor", "atomic"},
-    {"errors", "text", "version"},
+    {"errors", "signals", "text", "version"},
 ]
 LEVEL = {room: len(ORDER) - i for i, rooms in enumerate(ORDER) for room in rooms}
 MODULES = sorted(HOME.rglob("*.py"))

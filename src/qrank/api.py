@@ -107,31 +107,36 @@ def complete(
     fixed, rng = rng is not None, np.random.default_rng(rng)
     if cut is not None:
         problem = Problem.of(cut.split(kind.values(y), 0), cut.split(known, False), cut.slice_axes)
-    if chosen.fit.exact and known.all():
-        found = Answer(problem.y.copy(), Status.COMPLETE)
-    else:
-        journal.begin(problem, chosen, rng, fixed, patch, holdout)
-        seen = problem.hold_out(holdout, rng) if holdout else problem
-        with nullcontext() if journal.checkpoint is None else Stopping() as stopping:
-            found = answered(seen, chosen, rng, on_step if stopping is None else stopping.watching(on_step), journal)
-        if found.status in (Status.STEP_LIMIT, Status.DIVERGED):
-            warnings.warn(str(found.status), ConvergenceWarning, stacklevel=2)
-    x, error = problem.unscaled(found.x), None if found.error is None else problem.unscaled(found.error)
-    if cut is not None:
-        x, error = cut.join(x), None if error is None else cut.join(error)
-    low, high = checked_bounds(bounds, y)
-    if low is not None or high is not None:
-        x = np.clip(x, low, high)
-    blind = (
-        np.zeros(known.shape, dtype=bool) if found.status is Status.COMPLETE else _undetermined(chosen, problem, cut)
-    )
-    if blind.any():
-        x = _from_nearby(x, blind, Problem.of(y, known, slice_axes), chosen.nearby and found.judged)
-    x = chosen.fit.restore(kind.typed(x, y), y, known)
-    transform = found.transform if cut is None else None  # it is that of the patches
-    shown = None if error is None else kind.like(kind.typed(error, y), y)
-    if found.status is not Status.INTERRUPTED:
-        journal.end()
+    with journal:
+        if chosen.fit.exact and known.all():
+            found = Answer(problem.y.copy(), Status.COMPLETE)
+        else:
+            journal.begin(problem, chosen, rng, fixed, patch, holdout)
+            seen = problem.hold_out(holdout, rng) if holdout else problem
+            with nullcontext() if journal.checkpoint is None else Stopping() as stopping:
+                found = answered(
+                    seen, chosen, rng, on_step if stopping is None else stopping.watching(on_step), journal
+                )
+            if found.status in (Status.STEP_LIMIT, Status.DIVERGED):
+                warnings.warn(str(found.status), ConvergenceWarning, stacklevel=2)
+        x, error = problem.unscaled(found.x), None if found.error is None else problem.unscaled(found.error)
+        if cut is not None:
+            x, error = cut.join(x), None if error is None else cut.join(error)
+        low, high = checked_bounds(bounds, y)
+        if low is not None or high is not None:
+            x = np.clip(x, low, high)
+        blind = (
+            np.zeros(known.shape, dtype=bool)
+            if found.status is Status.COMPLETE
+            else _undetermined(chosen, problem, cut)
+        )
+        if blind.any():
+            x = _from_nearby(x, blind, Problem.of(y, known, slice_axes), chosen.nearby and found.judged)
+        x = chosen.fit.restore(kind.typed(x, y), y, known)
+        transform = found.transform if cut is None else None  # it is that of the patches
+        shown = None if error is None else kind.like(kind.typed(error, y), y)
+        if found.status is not Status.INTERRUPTED:
+            journal.end()
     about = (chosen, transform, known, layout.slice_axes, shown, found.choice, blind)
     return Completion(kind.like(x, y), found.status, found.records, *about)
 

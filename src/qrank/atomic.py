@@ -8,10 +8,12 @@ import shutil
 import signal
 import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import FrameType
 
 from .errors import FileError
+from .signals import Signals
 
 HDF5_OWN = 1 << 17  # bytes for what HDF5 writes beside the numbers
 
@@ -99,17 +101,19 @@ def unbroken() -> Iterator[None]:
     >>> with unbroken():
     ...     pass
     """
-    waiting: list[int] = []
-    with ExitStack() as stack:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            if signal.getsignal(number) is None:  # set by no Python: it could not be put back
-                continue
-            with suppress(ValueError):  # not in the main thread: signals are not ours to take
-                before = signal.signal(number, lambda number, _: waiting.append(number))
-                stack.callback(signal.signal, number, before)
+    with _PutOff() as put_off:
         yield
-    for number in waiting:
+    for number in put_off.waiting:
         signal.raise_signal(number)
+
+
+class _PutOff(Signals):
+    def __init__(self) -> None:
+        super().__init__()
+        self.waiting: list[int] = []
+
+    def on_signal(self, number: int, frame: FrameType | None) -> None:
+        self.waiting.append(number)
 
 
 def stamp(path: Path) -> frozenset[tuple[str, int, int]]:

@@ -26,6 +26,7 @@ from ..run import Run
 from ..version import __version__
 from . import tree
 from .fingerprint import fingerprint
+from .lock import Lock
 
 EVERY = 60.0  # seconds between writes
 SHARE = 20  # and so many times what the last one took: writing takes a twentieth of the time at most
@@ -81,10 +82,21 @@ class Journal:
         self._done: list[dict[str, Any]] = []  # runs that are finished
         self._records: list[Record] = []  # of the run under way
         self._over = False  # the run under way has nothing left to do
-        self._due, self._took = 0.0, 0.0
+        self._due = 0.0
+        self._lock: Lock | None = None
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Let another run have the file."""
+        if self._lock is not None:
+            self._lock.release()
 
     def begin(self, problem: Problem, method: Any, rng: np.random.Generator, fixed: bool, *settings: Any) -> None:
         """Take up what the file holds, or write the first one, which shows that it can be written.
+
+        The file is this journal's until ``with journal`` ends; where another run has it, this one is refused.
 
         ``fixed``: the caller has said where the random numbers start, so those of the file must be the same.
         """
@@ -96,13 +108,14 @@ class Journal:
         data = fingerprint(problem.y, problem.observed, problem.exponent, layout.shape, layout.slice_axes, settings)
         self._made = {"version": __version__, "data": data, "options": fingerprint(method), "method": str(method)}
         self._start = rng.bit_generator.state
-        if path.exists():
-            self._take_up(path, rng, fixed)
-        else:
-            try:
+        try:
+            self._lock = Lock(path)
+            if not path.exists():
                 self._write(None)
-            except OSError as error:
-                raise FileError(f"cannot write the checkpoint {path}: {error.strerror or error}") from error
+                return
+        except OSError as error:
+            raise FileError(f"cannot write the checkpoint {path}: {error.strerror or error}") from error
+        self._take_up(path, rng, fixed)
 
     def _take_up(self, path: Path, rng: np.random.Generator, fixed: bool) -> None:
         found = tree.load(path)

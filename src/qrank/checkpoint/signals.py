@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import signal
-import threading
 from types import FrameType
 from typing import Any
 
 from ..result import OnStep, Record
+from ..signals import Signals
+
+USUAL = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
 
 
-class Stopping:
+class Stopping(Signals):
     """While it lasts, a first Ctrl-C or SIGTERM asks the run to stop after its step; a second one does what it always does.
 
     Signals that the program handles itself, and those of programs that call from another thread, are left alone.
@@ -21,23 +23,17 @@ class Stopping:
     """
 
     def __init__(self) -> None:
+        super().__init__()
         self.asked = False
-        self._before: dict[int, Any] = {}
 
-    def __enter__(self) -> Stopping:
-        if threading.current_thread() is threading.main_thread():
-            for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGTERM, signal.SIG_DFL)):
-                if signal.getsignal(number) == usual:
-                    self._before[number] = signal.signal(number, self._on_signal)
-        return self
+    def takes(self, number: int, usual: Any) -> bool:
+        """Return whether nobody has said what is to become of the signal."""
+        return usual == USUAL[signal.Signals(number)]
 
-    def __exit__(self, *error: object) -> None:
-        for number, before in self._before.items():
-            signal.signal(number, before)
-
-    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+    def on_signal(self, number: int, frame: FrameType | None) -> None:
+        """Ask the run to stop; the second signal is not caught any more."""
         self.asked = True
-        signal.signal(number, self._before[number])  # the second one
+        signal.signal(number, self.before[number])
 
     def watching(self, on_step: OnStep | None) -> OnStep:
         """Return an ``on_step`` that calls another one, and stops the run also where a signal has asked for it."""

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import math
 import os
-import signal
 from collections import deque
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from types import FrameType
-from typing import Any
 
 from rich.console import Console
 
 from ..methods import Method
 from ..result import OnStep, Record
+from ..signals import Signals
 from ..text import duration
 
 WINDOW = 20  # steps that the estimate of the time left looks back on
 
 
-class Stopper:
+class Stopper(Signals):
     """While it lasts, a first Ctrl-C or SIGTERM asks the run to stop and a second one aborts.
 
     >>> with Stopper() as stopper:
@@ -29,20 +28,11 @@ class Stopper:
     """
 
     def __init__(self) -> None:
+        super().__init__()
         self.asked = False
-        self._before: dict[int, Any] = {}
 
-    def __enter__(self) -> Stopper:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            with suppress(ValueError):  # not in the main thread: signals are somebody else's
-                self._before[number] = signal.signal(number, self._on_signal)
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        for number, before in self._before.items():
-            signal.signal(number, before)
-
-    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+    def on_signal(self, number: int, frame: FrameType | None) -> None:
+        """Ask the run to stop, and say so; abort it if it has been asked before."""
         if self.asked:
             raise KeyboardInterrupt
         self.asked = True

@@ -89,7 +89,7 @@ def principal(v: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     w, u = np.maximum(w[::-1], 0), u[:, ::-1]
     left = w.sum() - np.cumsum(w)
     c = max(1, min(MOST, int((left > LEFT * w.sum()).sum()) + 1, int((w > 1e-12 * w[0]).sum())))
-    u = u[:, :c]
+    u = np.ascontiguousarray(u[:, :c])  # as it is after a state was written and read
     return u, np.maximum((v * v).mean(0) - ((u * u) * w[:c]).sum(1), 0), w[:c]
 
 
