@@ -9,7 +9,7 @@ from qrank.methods import METHODS
 
 POWERS = (-1000, -300, -30, -19, 7, 22, 300, 1000)
 # Single precision, in which these spend their time, rounds c y otherwise than y where c is no power of two.
-SINGLE = ("views", "patches", "auto")
+SINGLE = ("views", "joined", "patches", "auto")
 
 
 def asked(name, x):

@@ -97,7 +97,6 @@ def steps_for(p: float) -> int:
 class Views(Recipe):
     """The mean over views; the slice axes that are given are the plane that is cut into blocks."""
 
-    nearby: ClassVar[bool] = True
     revision: ClassVar[int] = 1
     name: ClassVar[str] = "views"
     about: ClassVar[str] = "the mean of the learned Q-norm's proxes over several arrangements of the array, annealed"
