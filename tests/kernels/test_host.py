@@ -105,6 +105,7 @@ def test_small_operations(rng):
     assert HOST.spread(t, known) == pytest.approx(t[known].std())
     assert HOST.spread(np.full(3, -7.0), np.ones(3, bool)) == 7
     assert HOST.spread(np.zeros(3), np.ones(3, bool)) == 1
+    assert HOST.spread(np.array([-7.0, 3.0]), np.array([True, False])) == 7  # one entry is known
     x = HOST.keep(np.zeros(3), np.array([1.0, 2.0, 3.0]), np.array([True, False, True]))
     assert x.tolist() == [1, 0, 3]
 

@@ -111,3 +111,22 @@ def test_mending_makes_nearly_orthonormal_columns_so_and_says_where_it_cannot(rn
     rest = rng.standard_normal((300, 2))
     principal._without(q, rest)
     np.testing.assert_allclose(q.T @ rest, 0, atol=1e-12)
+
+
+def test_values_that_drown_in_the_gram_matrix_are_taken_from_a_wide_t(rng):
+    """1e-16 beside 1 is nothing, but lengths of the rows are true; the largest is that of the Gram matrix."""
+    t = stack(rng, (40, 3, 4), np.array([1.0, 1e-4, *np.geomspace(1e-8, 1e-9, 10)]))
+    rows, s, sure = principal.short_side(t, 1e-10, 12, Workspace())
+    assert not sure
+    np.testing.assert_allclose(s, np.linalg.norm(t.reshape(40, -1) @ rows.T, axis=0), rtol=1e-5)
+    assert s[2:].max() < 2e-8
+
+
+def test_near_the_threshold_single_precision_takes_the_gram_matrix_in_double(rng):
+    """Values of 7e-4 beside 1 are lost in a Gram matrix of single precision, which knows squares to 1e-7."""
+    s = np.array([1.0, 7e-4, 6e-4])
+    t = stack(rng, (8, 20, 20), s).astype(np.float32)
+    rows, found, sure = principal.short_side(t, 5e-4, 8, Workspace())
+    assert not sure
+    assert (rows.dtype, found.dtype, len(rows)) == (np.float32, np.float32, 3)
+    np.testing.assert_allclose(found, s, rtol=1e-3)

@@ -51,7 +51,7 @@ TESTS = {
     "kernels/interpolation.py": ["methods/test_fills.py"],
     "kernels/lapack.py": ["kernels/test_lapack.py"],
     "kernels/memory.py": ["kernels/test_memory.py"],
-    "kernels/plates.py": ["methods/test_fills.py"],
+    "kernels/plates.py": ["kernels/test_plates.py", "methods/test_fills.py"],
     "kernels/posterior.py": ["kernels/test_posterior.py"],
     "kernels/principal.py": ["kernels/test_principal.py", "priors/test_qnorm.py"],
     "kernels/products.py": ["kernels/test_products.py", "transforms/test_transforms.py"],
@@ -149,10 +149,9 @@ def _parts(node: ast.AST) -> Iterator[ast.AST]:
                     yield from _parts(part)
 
 
-def mutants(path: str, source: str) -> list[Mutant]:
-    """Return all mutants of a file, each with a name of its own."""
-    tree, lines = ast.parse(source), source.splitlines()
-    found: dict[str, Mutant] = {}
+def named(path: str, source: str, tree: ast.Module) -> list[tuple[Mutant, ast.AST, ast.AST]]:
+    """Return all mutants of a file, each with a name of its own and not yet made: what becomes what."""
+    lines, found = source.splitlines(), {}
     for node in _parts(tree):
         for change, new in changes(node):
             line, number = lines[node.lineno - 1].strip(), 1  # pyright: ignore
@@ -160,8 +159,17 @@ def mutants(path: str, source: str) -> list[Mutant]:
             while one.name in found:
                 number += 1
                 one = Mutant(path, line, f"{change} #{number}", "")
-            found[one.name] = one._replace(source=_replaced(tree, node, new))
+            found[one.name] = one, node, new
     return list(found.values())
+
+
+def mutants(path: str, source: str, many: int | None = None) -> list[Mutant]:
+    """Return all mutants of a file, or a sample of so many: always the same, those whose names have the smallest hashes."""
+    tree = ast.parse(source)
+    found = named(path, source, tree)
+    if many is not None:
+        found = sorted(found, key=lambda one: _digest(one[0].name))[:many]
+    return [one._replace(source=_replaced(tree, node, new)) for one, node, new in found]
 
 
 def _replaced(tree: ast.Module, old: ast.AST, new: ast.AST) -> str:
@@ -170,11 +178,6 @@ def _replaced(tree: ast.Module, old: ast.AST, new: ast.AST) -> str:
     place, again = nodes.index(old), copy.deepcopy(tree)
     target = list(ast.walk(again))[place]
     return ast.unparse(ast.fix_missing_locations(Replace(target, copy.deepcopy(new)).visit(again)))
-
-
-def sample(all_of_them: list[Mutant], many: int) -> list[Mutant]:
-    """Return so many mutants: always the same."""
-    return sorted(all_of_them, key=lambda one: _digest(one.name))[:many]
 
 
 def equivalents(listed: Path = EQUIVALENT) -> dict[tuple[str, str, str], str]:
@@ -278,7 +281,7 @@ def file_results(bench: Bench, path: str, many: int, results: Results) -> dict[s
     known, seen = equivalents(), _digest(*(Path(one.split("::")[0]).read_text(encoding="utf-8") for one in tests))
     found: dict[str, list[Mutant]] = {"killed": [], "survived": [], "equivalent": []}
     limit = 0.0
-    for one in sample(mutants(path, source), many):
+    for one in mutants(path, source, many):
         result = "equivalent" if why_equivalent(one, known) else results.get(one, seen)
         if result is None:
             if not limit:
