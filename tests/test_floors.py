@@ -18,7 +18,12 @@ def floors() -> dict[str, tuple[int, ...]]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
     needs = [*project["dependencies"], *(need for name in (*extras_of_all(extras), "test") for need in extras[name])]
-    return {name: release(floor) for need in needs if "[" not in need for name, floor in [need.partition(",")[0].split(">=")]}
+    return {
+        name: release(floor)
+        for need in needs
+        if "[" not in need
+        for name, floor in [need.partition(",")[0].split(">=")]
+    }
 
 
 def extras_of_all(extras: dict[str, list[str]]) -> list[str]:
