@@ -5,10 +5,11 @@ import pytest
 
 import qrank
 from conftest import low_rank
-from qrank.choose import auto, plane
+from qrank.choose import auto, candidates, plane
 from qrank.choose.auto import part
 from qrank.choose.weigh import Spread, clearly_better, weights
 from qrank.metrics import psnr, rmse
+from qrank.problem import Problem
 
 
 @pytest.fixture(scope="module")
@@ -51,6 +52,18 @@ def test_errors_are_honest(rng):
     assert (miss <= 1.645 * told).mean() == pytest.approx(0.9, abs=0.03)
     unsure = told > np.quantile(told, 0.9)
     assert np.sqrt(np.mean(miss[unsure] ** 2)) > 2 * np.sqrt(np.mean(miss[~unsure] ** 2))
+
+
+def test_kriging_is_for_places_and_days_not_for_text_on_a_film(film):
+    """Both lack whole fibres; in a picture the neighbours tell, and kriging would take most of the time."""
+    known = np.ones(film.shape, bool)
+    known[:, 10:14, 8:30:3] = False
+    problem = Problem.of(film, known, (1, 2))
+    assert candidates.lacks_fibres(problem.observed)
+    assert "kriging" not in {one.name for one in candidates.single(problem, "balanced")}
+    assert "kriging" in {one.name for one in candidates.single(problem, "best")}
+    shuffled = Problem.of(film[:, np.random.default_rng(0).permutation(40)], known, (1, 2))
+    assert "kriging" in {one.name for one in candidates.single(shuffled, "balanced")}
 
 
 def test_lost_frames_are_never_black(film):

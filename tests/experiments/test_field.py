@@ -8,11 +8,12 @@ from dataclasses import asdict
 
 import numpy as np
 import pytest
+import scipy.io
 from typer.testing import CliRunner
 
 import qrank
 from qrank.cli.app import app
-from qrank.errors import InputError, MissingExtra
+from qrank.errors import FileError, InputError, MissingExtra
 from qrank.experiments import Size, Store
 from qrank.experiments.cells import Cell, Outcome
 from qrank.experiments.field import FieldCell, page, plan, planned, quote, rivals, scenes
@@ -58,6 +59,55 @@ def test_colours_are_missing_together():
     known = mask(scenes.scene("china"), (40, 50, 3), "scratches", 0.9, 0)
     assert (known == known[..., :1]).all()
     assert 0.8 < known.mean() < 0.97
+
+
+# --- scenes
+
+
+def test_hangzhou_is_read_with_the_days_first(tmp_path):
+    with pytest.raises(FileError, match=r"download tensor\.mat"):
+        scenes.load("hangzhou", tmp_path)
+    published = np.arange(24.0).reshape(2, 3, 4)  # (stations, days, times)
+    (tmp_path / "traffic").mkdir()
+    scipy.io.savemat(tmp_path / "traffic" / "hangzhou-metro.mat", {"tensor": published})
+    np.testing.assert_array_equal(scenes.hangzhou(tmp_path), published.transpose(1, 0, 2))
+
+
+def test_a_colour_clip_is_found_cut_and_thinned(tmp_path):
+    with pytest.raises(FileError, match=r"the clip a\.mkv of HMDB51 is not in"):
+        scenes.colour_clip(tmp_path, "a.mkv", 2, 4)
+    film = np.random.default_rng(0).integers(0, 256, (3, 16, 24, 3), dtype=np.uint8)
+    (tmp_path / "deep").mkdir()
+    qrank.write(tmp_path / "deep" / "a.mkv", film)
+    np.testing.assert_array_equal(scenes.colour_clip(tmp_path, "a.mkv", 2, 4), film[:2, ::4, ::4] / 255)
+
+
+def test_shuffling_takes_neighbours_apart_and_keeps_rank_and_values(tmp_path, monkeypatch):
+    x = np.einsum("i,j,k->ijk", *(np.linspace(1, 2, n) for n in (9, 10, 11)))
+    monkeypatch.setattr(scenes.sources, "load", lambda name, folder: x)
+    found = scenes.shuffled(tmp_path, "video-60")
+    np.testing.assert_array_equal(np.sort(found, axis=None), np.sort(x, axis=None))
+    for axis, n in enumerate(x.shape):
+        assert np.linalg.matrix_rank(np.moveaxis(found, axis, 0).reshape(n, -1)) == 1
+        assert (np.diff(found, axis=axis) < 0).any()  # x rises along every axis
+
+
+@pytest.mark.parametrize(("name", "package"), [("china", "sklearn.datasets"), ("camera", "skimage.data")])
+def test_photographs_are_every_second_pixel_in_the_unit_range(name, package):
+    pytest.importorskip(package)
+    x = scenes.load(name, None)
+    assert x.ndim == 2 + scenes.scene(name).colours
+    assert 0 <= x.min() < 0.1 < 0.9 < x.max() <= 1
+    assert {"china": (214, 320, 3), "camera": (256, 256)}[name] == x.shape
+    with pytest.raises(ValueError, match="read-only"):
+        x[0, 0] = 0
+
+
+def test_data_that_are_not_there_are_a_sentence():
+    with pytest.raises(InputError, match="unknown data set 'chine': did you mean 'china'"):
+        scenes.load("chine", None)
+    with pytest.raises(InputError, match="--data DIR"):
+        scenes.load("balloons", None)
 
 
 # --- rivals
@@ -280,6 +330,26 @@ def test_damage_is_bold_where_nothing_else_is_better_in_psnr_or_ssim():
     assert "| **40.00 / 0.900** |" in page.damage_table({row: {**at, "inpaint-telea": [dict(AT, psnr=40.05)]}})
     assert "| 40.00 / 0.900 |" in page.damage_table({row: {**at, "inpaint-telea": [dict(AT, psnr=40.2)]}})
     assert "| 40.00 / 0.900 |" in page.damage_table({row: {**at, "inpaint-telea": [dict(AT, ssim=0.95)]}})
+
+
+def test_a_synthetic_cell_is_recovered_at_40_db():
+    """The grid is judged over all entries, and what was not run is not counted."""
+    first, second = plan.phase_rows(Size.STANDARD)[:2]
+    found = {
+        first: {"vmtqn": [dict(AT, psnr_all=39.0), dict(AT, psnr_all=41.5)], "tnn": [dict(AT, psnr=50.0, psnr_all=39.0)]},
+        second: {"vmtqn": [dict(AT, psnr_all=30.0)]},
+    }  # fmt: skip
+    table = page.phase_table(found, Size.STANDARD)
+    assert "| `vmtqn` | 1 | 2 |" in table
+    assert "| `tnn` | 0 | 1 |" in table
+    assert page.phase_table({}, Size.STANDARD) is None
+
+
+def test_the_quick_plan_needs_no_data_folder():
+    there = planned(Size.QUICK)
+    assert len(there) == len(set(there)) > 0
+    assert not any(scenes.scene(cell.data).folder for cell in there)
+    assert {cell.method for cell in there} >= set(qrank.METHODS) - {*plan.GIVEN, *plan.YARDSTICKS, "similar"}
 
 
 def test_the_command_runs_a_part_and_goes_on(tmp_path, monkeypatch):

@@ -10,6 +10,8 @@ from qrank.kernels.spectral import energies, singular_values, spectral_norm
 from qrank.penalties import Grouped, LogSum, Nuclear, PShrinkage, Schatten
 from qrank.transforms import Fourier
 
+EPS = float(np.finfo(float).eps)
+
 
 def by_svd(g, lam, penalty):
     u, s, vh = np.linalg.svd(g, full_matrices=False)
@@ -110,17 +112,24 @@ def test_large_slices_agree_with_the_svd(rng, dtype, shape, lam, penalty):
 
 @pytest.mark.parametrize("n3", [5, 6])
 @pytest.mark.parametrize("shape", [(7, 9), (9, 7), (200, 350), (350, 200)])
-@pytest.mark.parametrize("share", [0.5, 1e-7])
+@pytest.mark.parametrize("share", [0.5, 5e-7, 1e-7])
 def test_parts_as_slices_of_their_own_are_shrunk_as_one(n3, shape, share, rng):
+    """They agree to what squaring may lose of each: the rounding of s_1^2 over lam, of which LAPACK makes some ten at this size.
+
+    Where lam = 1e-7 s_1 that is a fifth of lam, so that a value so near to lam may survive in one and vanish in the other.
+    """
     t = rng.standard_normal((n3, *shape)) @ np.diag(np.geomspace(1, 1e-16 if share < 0.1 else 0.9, shape[1]))
     whole, packed = Fourier(n3), Fourier(n3).packed
     lam = share * spectral_norm(whole.forward(t))
     g, p = whole.forward(t), packed.forward(t)
+    lost = max(1e-10, 10 * EPS / share**2 * lam)
+    unsure = (np.abs(singular_values(g) - lam) <= lost).sum(axis=1)
     wanted, found = shrink(g, lam, Nuclear(), whole.multiplicity), shrink(p, lam, Nuclear(), packed.multiplicity)
-    np.testing.assert_allclose(packed.backward(p), whole.backward(g), atol=max(1e-10, 1e-2 * lam * (share < 0.1)))
+    np.testing.assert_allclose(packed.backward(p), whole.backward(g), atol=lost)
     assert found.value == pytest.approx(wanted.value)
     assert found.envelope == pytest.approx(wanted.envelope)
-    np.testing.assert_array_equal(found.ranks[packed.multiplicity > 0], wanted.ranks)
+    assert (np.abs(found.ranks[packed.multiplicity > 0] - wanted.ranks) <= unsure).all()
+    assert share < 2e-7 or not unsure.any()
     assert 0 < wanted.ranks.sum() < min(shape) * len(wanted.ranks)
     single = packed.forward(t.astype(np.float32))
     shrink(single, lam, Nuclear(), packed.multiplicity)

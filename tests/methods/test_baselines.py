@@ -1,5 +1,7 @@
 """SiLRTC, HaLRTC, TMac, latent trace norm, framelet TNN and tnn-linear: recovery, equivariance, orders, options."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -246,6 +248,19 @@ def test_f_tnn_starts_just_below_the_largest_weighted_value():
         first = qrank.complete(x, observed, method="f-tnn", max_steps=1).history[0]
     assert 1 / first.mu == pytest.approx(0.9 * (sizes / w.weights).max())
     assert first.rank >= 1
+
+
+@pytest.mark.parametrize("shape", [(96, 128, 128), (2700, 24, 24)])
+def test_f_tnn_memory_is_at_most_eight_times_the_data(shape):
+    rng = np.random.default_rng(0)
+    known = rng.random(shape) < 0.5
+    y = np.where(known, rng.random(shape), 0)
+    tracemalloc.start()
+    with pytest.warns(qrank.ConvergenceWarning):
+        qrank.complete(y, known, "f-tnn", (1, 2), max_steps=2)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert 5 * y.nbytes < peak < 8 * y.nbytes
 
 
 @pytest.mark.parametrize("penalty", ["log-sum", "schatten", "grouped"])

@@ -8,6 +8,7 @@ import qrank
 from qrank.errors import InputError, KindError
 from qrank.methods import METHODS, kronecker
 from qrank.methods.fibres import conditioned, fibre_axes, known_fibres
+from qrank.methods.kriging_choice import Settings, held_out
 from qrank.methods.kronecker import Covariances, Known
 from qrank.problem import Problem
 from qrank.run import Run
@@ -336,3 +337,36 @@ def test_wrong_options_are_one_sentence(given, kind, message):
     with pytest.raises(kind, match=message) as caught:
         qrank.complete(y, method="kriging", **given)
     assert "\n" not in str(caught.value)
+
+
+# ---------------------------------------------------------------- what is held out to choose by
+
+
+@pytest.mark.parametrize(("lost_axis", "kept_axis"), [(0, 1), (1, 0)])
+def test_held_out_like_what_is_lost_whole_times_or_whole_places(lost_axis, kept_axis):
+    """Where whole lines of fibres are lost, whole lines are held out, and only along that axis."""
+    places, times, fibre = 12, 16, 5
+    known = np.ones((places, times), bool)
+    np.moveaxis(known, lost_axis, 0)[[2, 5]] = False
+    y = np.random.default_rng(0).standard_normal((places, times, fibre))
+    observed = np.broadcast_to(known[:, :, None], y.shape)
+    problem = Problem.of(y, observed, slice_axes=(1, 2))
+    assert problem.observed.shape == y.shape
+    settings = Settings(0.5, 1.0, 5, (0, 1, 2), (1, 1), 1, (2,))
+    hidden = held_out(problem, settings, np.random.default_rng(1))
+    assert hidden.any()
+    assert not (hidden & ~observed).any()
+    assert (hidden == hidden[:, :, :1]).all()  # whole fibres
+    lines = hidden.any(axis=(kept_axis, 2))
+    np.testing.assert_array_equal(hidden, np.broadcast_to(np.expand_dims(lines, (kept_axis, 2)), y.shape))
+    assert not lines[[2, 5]].any()
+    assert 1 <= lines.sum() < len(lines) / 2
+
+
+def test_nothing_is_held_out_where_it_would_leave_nothing():
+    y = np.random.default_rng(0).standard_normal((6, 7, 4))
+    known = np.zeros((6, 7, 1), bool)
+    known[0, 0] = True
+    problem = Problem.of(y, np.broadcast_to(known, y.shape), slice_axes=(1, 2))
+    settings = Settings(0.5, 1.0, 5, (0, 1, 2), (1, 1), 1, (2,))
+    assert held_out(problem, settings, np.random.default_rng(1)) is None

@@ -6,6 +6,7 @@ import pytest
 import qrank
 from qrank.kernels import threads
 from qrank.kernels.memory import Workspace
+from qrank.kernels.packed import Packed, unpacked
 from qrank.methods import METHODS
 from qrank.methods.latent import Latent
 from qrank.methods.snn import HaLRTC
@@ -186,7 +187,8 @@ def test_f_tnn_multiplier_certifies_the_answer(levels):
     problem = Problem.of(rng.random((6, 7, 8)), rng.random((6, 7, 8)) < 0.6)
     method = METHODS["f-tnn"].configured(rho=1, levels=levels)
     state, step = run(method, problem, 3000)
-    r, w = state.mu * state.r, Framelet(8, "cubic", levels)
+    found = unpacked(state.r).astype(float) if isinstance(state.r, Packed) else state.r
+    r, w = state.mu * found, Framelet(8, "cubic", levels)
     back = w.backward(r)
     assert np.abs(back[~problem.observed]).max() < 1e-7
     sizes = np.linalg.norm(r, 2, axis=(1, 2))

@@ -51,6 +51,7 @@ TESTS = {
     "kernels/interpolation.py": ["methods/test_fills.py"],
     "kernels/lapack.py": ["kernels/test_lapack.py"],
     "kernels/memory.py": ["kernels/test_memory.py"],
+    "kernels/packed.py": ["kernels/test_packed.py"],
     "kernels/plates.py": ["kernels/test_plates.py", "methods/test_fills.py"],
     "kernels/posterior.py": ["kernels/test_posterior.py"],
     "kernels/principal.py": ["kernels/test_principal.py", "priors/test_qnorm.py"],

@@ -17,7 +17,9 @@ from ..problem import Problem
 from ..result import Choice, OnStep, Record, Status, Trial
 from . import candidates
 from .candidates import Candidate
+from .final import finals
 from .hide import hidden
+from .mixture import Mixture
 from .part import part
 from .runner import Runner, Stopped
 from .signs import signs_of
@@ -61,9 +63,13 @@ class Tried(NamedTuple):
         """The candidates that have weight."""
         return [name for name, weight in self.weights.items() if weight > 0]
 
-    def mixed(self, source: Runner) -> np.ndarray:
-        """Return the weighted sum of the answers that there are, known entries as they are."""
-        return _sum({name: self.weights[name] for name in self.names if name in source.done}, source, self.cut)
+    def filled(self, mixture: Mixture, problem: Problem) -> np.ndarray:
+        """Return the mean of a mixture, cut if that pays, known entries as they are."""
+        return mixture.filled(problem, known_range(problem) if self.cut else None)
+
+    def of_trial(self) -> np.ndarray:
+        """Return the weighted mean of the answers that were tried."""
+        return self.filled(Mixture.of(self.weights, self.trial.done), self.trial.problem)
 
 
 def tried(problem: Problem, auto: Auto, rng: np.random.Generator, on_step: OnStep | None, journal: Journal) -> Tried:
@@ -90,29 +96,29 @@ def choose(problem: Problem, auto: Auto, rng: np.random.Generator, on_step: OnSt
     final = Runner(seen, rng, None if trial.stopped else on_step, journal, auto, trial.steps)
     final.seconds = trial.seconds
     final.stopped = trial.stopped
+    start = found.of_trial() if whole else None
     if not whole:
         trial.forget()
-    try:
-        for name in found.names if not trial.stopped else []:
-            _final(name, trial, final, found.mixed(trial) if whole else None)
-    except Stopped:
-        final.stopped = True
-    source = final if any(name in final.done for name in found.names) else trial
-    if source is trial and not whole:
-        return _fast(problem, rng, None, begun, journal, auto, steps=BRIEF, stopped=True)
-    x = found.mixed(source)
-    ready = {name: (found.weights[name], source.done[name]) for name in found.names if name in source.done}
-    spread = found.spread(signs_of(source.problem, x, ready), x.shape)
+    mixture = finals(found.weights, trial, final, start)
+    source = final if mixture.weight else trial
+    if source is trial:
+        if not whole:
+            return _fast(problem, rng, None, begun, journal, auto, steps=BRIEF, stopped=True)
+        mixture = Mixture.of(found.weights, trial.done)
+    x = found.filled(mixture, source.problem)
+    spread = found.spread(signs_of(source.problem, x, mixture), x.shape)
+    del mixture
     at = source.problem.held_out
     if source is final and at is not None and len(at) >= FEW:
         spread *= widened(x.reshape(-1)[at] - source.problem.held_out_values, spread.reshape(-1)[at])
-    np.copyto(x, problem.y, where=problem.observed)
-    error = np.where(problem.observed, 0, spread).astype(problem.y.dtype)
+    np.copyto(x, problem.y, where=problem.observed, casting="same_kind")
+    error = np.multiply(spread, ~problem.observed, out=spread)
     blind = auto.undetermined(problem) & ~problem.observed
     judged = not blind.any() or _were_hidden(trial.problem, auto)
     if not judged:  # nothing that was hidden tells of them: they may be anywhere among the known values
         np.copyto(error, np.maximum(error, problem.spread), where=blind)
-    main = source.done[max(ready, key=lambda name: ready[name][0])]
+    ready = [name for name in found.names if name in source.done]
+    main = source.done[max(ready, key=found.weights.__getitem__)]
     records = [record for one in source.done.values() for record in one.records]
     choice = replace(found.choice, seconds=time.perf_counter() - begun)
     return Chosen(x, error, Status.INTERRUPTED if final.stopped else main.status, records, choice, judged)
@@ -211,13 +217,13 @@ def _weighed(trial: Runner, rng: np.random.Generator, partly: bool) -> tuple[dic
     seen = np.stack([trial.done[name].x.reshape(-1)[at] for name in names], axis=1)
     keep, found = _worth_weighing(trial, names, seen), np.zeros(len(names))
     found[keep] = weights(seen[:, keep], truth, rng)
-    w = dict(zip(names, found, strict=True))
+    w = {name: float(weight) for name, weight in zip(names, found, strict=True)}
     low, high = known_range(problem)
     mean = seen @ np.array(list(w.values()))
     cut = bool(np.square(np.clip(mean, low, high) - truth).sum() < PAYS * np.square(mean - truth).sum())
     mean = np.clip(mean, low, high) if cut else mean
-    chosen = {name: (v, trial.done[name]) for name, v in w.items() if v > 0}
-    signs = signs_of(problem, _sum({name: v for name, v in w.items() if v > 0}, trial, cut), chosen)
+    mixture = Mixture.of(w, trial.done)
+    signs = signs_of(problem, mixture.filled(problem, (low, high) if cut else None), mixture)
     at_hidden = np.stack([np.broadcast_to(sign(), problem.y.shape).reshape(-1)[at] for sign in signs], axis=1)
     spread = Spread.learned(at_hidden, mean - truth)
     errors = np.sqrt(np.square(seen - truth[:, None], dtype=float).mean(axis=0)) * problem.scale
@@ -251,30 +257,6 @@ def _worth_weighing(trial: Runner, names: list[str], seen: np.ndarray) -> np.nda
     usual = f"interpolate along axis {axes[across]}"
     plain = min(fills, key=lambda k: (names[k] != usual, trial.held_out(trial.done[names[k]].x)))
     return clearly_better(seen, truth, plain, where[across])
-
-
-def _final(name: str, trial: Runner, final: Runner, start: np.ndarray | None) -> np.ndarray:
-    """Return the answer of a candidate on all that is known, after those that it starts from."""
-    if name in final.done:
-        return final.done[name].x
-    tried = trial.done[name]
-    if tried.candidate.after is not None:
-        start = _final(tried.candidate.after, trial, final, start)
-    elif not isinstance(tried.method, Views):
-        start = None
-    return final.run(Candidate(name, tried.method, tried.candidate.after), start).x
-
-
-def _sum(w: dict[str, float], source: Runner, cut: bool) -> np.ndarray:
-    """Return the weighted sum of answers, known entries as they are."""
-    problem, total = source.problem, sum(w.values())
-    x = np.zeros_like(problem.y)
-    for name, weight in w.items():
-        x += (weight / total) * source.done[name].x
-    if cut:
-        np.clip(x, *known_range(problem), out=x)
-    np.copyto(x, problem.y, where=problem.observed)
-    return x
 
 
 def known_range(problem: Problem) -> tuple[float, float]:

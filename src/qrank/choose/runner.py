@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -85,10 +86,10 @@ class Runner:
             self.done[candidate.name] = found
         return found
 
-    def forget(self) -> None:
-        """Let go of the answers; which methods were run stays."""
-        for one in self.done.values():
-            one.x, one.doubt = one.x[:0], None
+    def forget(self, names: Iterable[str] | None = None) -> None:
+        """Let go of the answers of some candidates, or of all; which methods were run stays."""
+        for name in self.done if names is None else names:
+            self.done[name].x, self.done[name].doubt = np.empty(0), None
 
     def held_out(self, x: np.ndarray) -> float:
         """Return the error on the hidden entries."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,45 +12,29 @@ from scipy import ndimage
 from .. import kernels
 from ..kernels.smoothing import ROUGH
 from ..problem import Problem
+from .mixture import Mixture
 
 Sign = Callable[[], np.ndarray]
 FAR = 16.0  # distances beyond are alike
+SLAB = 1 << 19  # entries whose distances are found together
 
 
-def signs_of(problem: Problem, x: np.ndarray, parts: Mapping[str, tuple[float, Any]]) -> list[Sign]:
+def signs_of(problem: Problem, x: np.ndarray, mixture: Mixture) -> list[Sign]:
     """Return what makes arrays that broadcast to x's shape, each when it is called: large ones are not held together.
 
     They are 1, how much changes nearby, that times the distance to what is known, how far the answer is from a smooth fill, how
-    far the answers are apart, and what the models say of themselves. ``parts`` are the answers that were summed up: weights,
-    and what has ``x`` and ``doubt``.
+    far the answers that were mixed are apart, and what they say of themselves.
     """
-    total = sum(weight for weight, _ in parts.values())
 
     def far() -> np.ndarray:
         return texture(x, problem.smoothness) * distance(problem.observed, problem.smoothness)
 
     def detail() -> np.ndarray:
-        return np.abs(kernels.of(x).smooth_fill(problem.y, problem.observed) - x)
+        filled = kernels.of(x).smooth_fill(kernels.of(x).single(problem.y), problem.observed)
+        return np.abs(np.subtract(filled, x, out=filled, casting="same_kind"), out=filled)
 
-    def apart() -> np.ndarray:
-        return _root_of_sum((weight / total, one.x - x) for weight, one in parts.values())
-
-    def own() -> np.ndarray:
-        told = [(weight / total, one.doubt) for weight, one in parts.values() if one.doubt is not None]
-        return _root_of_sum(told) if told else np.zeros((1,) * x.ndim)
-
-    return [lambda: np.ones((1,) * x.ndim), lambda: texture(x, problem.smoothness), far, detail, apart, own]
-
-
-def _root_of_sum(terms: Iterable[tuple[float, np.ndarray]]) -> np.ndarray:
-    """Return the square root of the weighted sum of squares, in single precision."""
-    total = None
-    for weight, term in terms:
-        square = np.square(term, dtype=np.float32)
-        square *= weight
-        total = square if total is None else np.add(total, square, out=total)
-    assert total is not None
-    return np.sqrt(total, out=total)
+    ones = np.ones((1,) * x.ndim, np.float32)
+    return [lambda: ones, lambda: texture(x, problem.smoothness), far, detail, mixture.apart, mixture.own]
 
 
 def texture(x: np.ndarray, smoothness: np.ndarray) -> np.ndarray:
@@ -61,8 +46,9 @@ def texture(x: np.ndarray, smoothness: np.ndarray) -> np.ndarray:
     size: Any = [3 if s < ROUGH and n > 2 else 1 for s, n in zip(smoothness, x.shape, strict=True)]
     x = x.astype(np.float32)
     mean = ndimage.uniform_filter(x, size, mode="nearest")
-    square = ndimage.uniform_filter(np.square(x - mean), size, mode="nearest")
-    return np.sqrt(np.maximum(square, 0))
+    square = np.square(np.subtract(x, mean, out=x), out=x)
+    ndimage.uniform_filter(square, size, output=mean, mode="nearest")
+    return np.sqrt(np.maximum(mean, 0, out=mean), out=mean)
 
 
 def distance(observed: np.ndarray, smoothness: np.ndarray) -> np.ndarray:
@@ -72,5 +58,17 @@ def distance(observed: np.ndarray, smoothness: np.ndarray) -> np.ndarray:
     array([[0.   , 0.062, 0.125]], dtype=float32)
     """
     step = np.where(smoothness < ROUGH, 1.0, FAR)
-    away = ndimage.distance_transform_edt(~observed, sampling=step)
-    return (np.minimum(np.asarray(away), FAR) / FAR).astype(np.float32)
+    axis = int(np.argmax(observed.shape))
+    missing, n = np.moveaxis(~observed, axis, 0), observed.shape[axis]
+    step = np.concatenate([step[[axis]], np.delete(step, axis)])
+    reach, far = math.ceil(FAR / step[0]), np.ones(missing.shape, np.float32)
+    some = max(reach, SLAB * n // observed.size)
+    for begin in range(
+        0, n, some
+    ):  # the map of all of it takes ten times its memory; what is beyond FAR is not looked at
+        first = max(0, begin - reach)
+        slab = missing[first : begin + some + reach]
+        if not slab.all():  # else nothing is near
+            away = np.asarray(ndimage.distance_transform_edt(slab, sampling=step))[begin - first :][:some]
+            np.minimum(away / FAR, 1, out=far[begin : begin + some], casting="same_kind")
+    return np.moveaxis(far, 0, axis)

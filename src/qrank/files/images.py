@@ -196,7 +196,8 @@ def write_picture(
     # Given a file, Pillow's encoders write past Python, and an error of theirs may be lost.
     encoded = io.BytesIO()
     image.save(encoded, pillow.registered_extensions()[suffix], **SAVE_OPTIONS.get(suffix, {}), **kept)
-    path.write_bytes(encoded.getbuffer())
+    # Not getbuffer(): the traceback of an error holds the view, and where both are garbage, Python 3.12.1 crashes (gh-111049).
+    path.write_bytes(encoded.getvalue())
     return notes
 
 

@@ -51,8 +51,8 @@ class Host(Kernels):
         return float(np.finfo(t.dtype).eps)
 
     def single(self, t: np.ndarray) -> np.ndarray:
-        """Return t in single precision."""
-        return t.astype(np.float32)
+        """Return t in single precision, itself where it is."""
+        return t.astype(np.float32, copy=False)
 
     def cast(self, t: np.ndarray, y: np.ndarray) -> np.ndarray:
         """Return t in the floating type of y."""

@@ -107,7 +107,7 @@ def _coarser(
         share = ENOUGH / sees
         below = d + share  # x_w = (n + share x_w') / (d + share)
         room /= below
-        x += room * n
+        x += np.multiply(room, n, out=below)
         room *= share
         del below
         halved = [wide * s >= 1.5 * h and size > 2 for s, h, size in zip(scale, grid, n.shape, strict=True)]

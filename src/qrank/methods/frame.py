@@ -22,7 +22,8 @@ an isometry tau = 1, the step arrives at W^T (G - D), and that is the exact mini
 
 There are many more slices than frames, and of G, D and L X one is enough. With R = L X + D - G, what the prox takes away,
 and c = mu / mu_next, the next argument of the prox is L X + c D = c R + L Z with Z = X + c (X - X_before). So a step goes
-from band to band, T = c R + L Z, G = P(T), R = T - G, and keeps R alone; ||L Z - G|| is how far the two are apart.
+from band to band, T = c R + L Z, G = P(T), R = T - G, and keeps R alone; ||L Z - G|| is how far the two are apart. Of L Z
+and R single precision is enough where tol asks for no more digits than that: the prox and X are in that of the data.
 
 | symbol | here | |
 |---|---|---|
@@ -45,9 +46,10 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ..errors import InputError
-from ..kernels import threads
+from ..kernels import packed, threads
 from ..kernels.memory import Workspace
-from ..kernels.products import keep_known, sums
+from ..kernels.packed import Packed
+from ..kernels.products import sums
 from ..kernels.shrink import shrink
 from ..kernels.spectral import spectral_norm
 from ..penalties import penalty_named
@@ -58,7 +60,8 @@ from ..transforms.framelets import usual_levels
 from .base import Method
 from .schedule import DIGITS, FIRST, most, within
 
-TOGETHER = 1 << 19  # entries of the slices that are worked on together
+TOGETHER = 1 << 17  # entries of the slices that are worked on together
+COLUMNS = 1 << 18  # numbers of R that are unpacked together
 SINGULAR = 1e-10  # least ratio of singular values of an invertible matrix
 
 
@@ -67,7 +70,7 @@ class State(NamedTuple):
 
     x: np.ndarray  # (n3, n1, n2)
     z: np.ndarray  # (n3, n1, n2)
-    r: np.ndarray  # (r, n1, n2)
+    r: np.ndarray | Packed  # (r, n1, n2)
     mu: float
 
 
@@ -97,59 +100,64 @@ class Analysis(Method):
         """Start from X = Y, zero where missing, and Lambda = 0."""
         x = problem.stack.copy()
         transform, _ = self.transform(problem.layout.n3)
-        mu = self.mu0 * problem.scale if self.mu0 is not None else 1 / (FIRST * (_largest(transform, x, work) or 1.0))
+        z, shape = x.astype(np.float32 if self._short else x.dtype), (transform.r, *x.shape[1:])
+        mu = self.mu0 * problem.scale if self.mu0 is not None else 1 / (FIRST * (_largest(transform, z, work) or 1.0))
+        z[...] = x
         mu = min(within(mu, problem), most(self.mu_max, problem))
-        return State(x, x.copy(), np.zeros((transform.r, *x.shape[1:]), self._digits(x)), mu)
+        return State(x, z, packed.zeros(shape) if self._short else np.zeros(shape, x.dtype), mu)
 
     def step(self, problem: Problem, state: State, work: Workspace) -> tuple[State, Step]:
         """Run one iteration of the linearised ADMM."""
-        x_old, z, r, mu = state
+        x, z, r, mu = state
         transform, tau = self.transform(problem.layout.n3)
-        x, room = work.array("spare", z.shape, z.dtype), (_room(z), *z.shape[1:])
-        band, g_all = (work.array(name, room, z.dtype) for name in ("band", "G"))
+        spare, room = work.array("spare", z.shape, z.dtype), (_room(z), *z.shape[1:])
+        band, t_all, g_all = (work.array(n, room, a.dtype) for n, a in (("band", z), ("T", z), ("G", x)))
         mu_next = min(self.rho * mu, most(self.mu_max, problem))
         c = mu / mu_next
-        value, rank, slices, apart = 0.0, 0, 0, 0.0
-        for rows, lz in transform.bands(z, band, (x, z)):
-            t, g = r[rows], g_all[: len(lz)] if len(lz) <= len(g_all) else np.empty_like(lz)
+        value, rank, slices, apart, size = 0.0, 0, 0, 0.0, 0.0
+        for rows, lz in transform.bands(z, band, (spare, z)):
+            t = packed.unpacked(r, rows, t_all) if isinstance(r, Packed) else r[rows]
+            g = g_all[: len(lz)] if len(lz) <= len(g_all) else np.empty_like(lz)
 
             def argument(t: np.ndarray, g: np.ndarray, lz: np.ndarray) -> tuple[()]:
                 np.add(t, lz, out=g)
                 return ()
 
-            def taken_away(t: np.ndarray, g: np.ndarray, lz: np.ndarray) -> tuple[float]:
+            def taken_away(t: np.ndarray, g: np.ndarray, lz: np.ndarray) -> tuple[float, float]:
                 lz -= g
                 apart = float(lz @ lz)
                 lz += t  # R
-                np.multiply(lz, c, out=t, casting="same_kind")
-                return (apart,)
+                np.multiply(lz, c, out=t)
+                return apart, float(lz @ lz)
 
             sums(argument, t, g, lz)
             shrunk = shrink(g, 1 / mu, self.penalty, weights=_part(transform.weights, rows))  # (G)
-            apart += sums(taken_away, t, g, lz)[0]  # (Lambda)
+            more = sums(taken_away, t, g, lz)  # (Lambda)
+            if isinstance(r, Packed):
+                packed.write(r, rows, t)
+            apart, size = apart + more[0], size + more[1]
             value, rank, slices = value + shrunk.value, rank + shrunk.rank, slices + shrunk.slices
-        x = transform.backward(r, out=x)
+        back = _adjoint(transform, r, spare)
 
-        def advance(x: np.ndarray, x_old: np.ndarray, y: np.ndarray, on: np.ndarray) -> tuple[float]:
-            x *= -1 / (tau * c)  # (X)
-            x += x_old
-            keep_known(x, y, on)
-            x_old -= x
-            moved = float(x_old @ x_old)
-            x_old *= -c  # Z takes the place of the X before
-            x_old += x
+        def advance(x: np.ndarray, back: np.ndarray, on: np.ndarray) -> tuple[float]:
+            back *= -1 / (tau * c)
+            back *= ~on  # where X is Y, and stays so
+            x += back  # (X)
+            moved = float(back @ back)
+            back *= c
+            back += x  # Z
             return (moved,)
 
-        moved = math.sqrt(sums(advance, x, x_old, problem.stack, problem.observed)[0])
+        moved = math.sqrt(sums(advance, x, back, problem.observed)[0])
         primal = math.sqrt(apart) / (problem.size * tau**0.5)
-        size = math.sqrt(sums(lambda part: (float(part @ part),), r)[0]) / c
-        dual = moved * tau**0.5 / max(size, float(np.finfo(x.dtype).tiny))
+        dual = moved * tau**0.5 / max(math.sqrt(size), float(np.finfo(x.dtype).tiny))
         work.lend("spare", z)
-        return State(x, x_old, r, mu_next), Step(value, primal, dual, moved / problem.size, mu, rank, slices)
+        return State(x, back, r, mu_next), Step(value, primal, dual, moved / problem.size, mu, rank, slices)
 
-    def _digits(self, x: np.ndarray) -> np.dtype:
-        """Return the type that R is kept in."""
-        return x.dtype
+    @property
+    def _short(self) -> bool:
+        """Whether R is kept in three bytes a number, and Z in single precision."""
+        return False
 
     def answer(self, problem: Problem, state: State, work: Workspace) -> np.ndarray:
         """Return X."""
@@ -160,12 +168,29 @@ class Analysis(Method):
         return self.transform(problem.layout.n3)[0]
 
 
-def _largest(transform: Transform, x: np.ndarray, work: Workspace) -> float:
-    """Return max_b sigma_1(L_b X) / w_b."""
-    band = work.array("band", (_room(x), *x.shape[1:]), x.dtype)
-    bands = transform.bands(x, band, (work.array("spare", x.shape, x.dtype), np.empty_like(x)))
+def _largest(transform: Transform, z: np.ndarray, work: Workspace) -> float:
+    """Return max_b sigma_1(L_b Z) / w_b; Z is overwritten."""
+    band = work.array("band", (_room(z), *z.shape[1:]), z.dtype)
+    bands = transform.bands(z, band, (work.array("spare", z.shape, z.dtype), z))
     weights = np.ones(transform.r) if transform.weights is None else transform.weights
-    return max(spectral_norm(band) / float(weights[rows.start]) for rows, band in bands)  # a band has one weight
+    return max(
+        spectral_norm(band.astype(float)) / float(weights[rows.start]) for rows, band in bands
+    )  # one weight a band
+
+
+def _adjoint(transform: Transform, r: np.ndarray | Packed, out: np.ndarray) -> np.ndarray:
+    """Return L^T R: what is packed, a few columns at a time."""
+    if not isinstance(r, Packed):
+        return transform.backward(r, out=out)
+    found = out.reshape(len(out), -1)
+    size = min(found.shape[1], max(1, COLUMNS // transform.r))
+
+    def work(some: slice) -> None:
+        some = slice(max(0, some.start - size + some.stop - some.start), some.stop)  # all alike: the last begins earlier
+        found[:, some] = transform.backward(packed.columns(r, some))[:, 0]
+
+    threads.each(work, found.shape[1], size)
+    return out
 
 
 def _room(x: np.ndarray) -> int:
@@ -192,9 +217,10 @@ class FTNN(Analysis):
         self.check("levels", at_least=1, whole=True)
         self.transform(1)  # checks the filters
 
-    def _digits(self, x: np.ndarray) -> np.dtype:
-        """Return single precision where tol asks for no more: R, of many more slices than X, is most of the memory."""
-        return np.dtype(np.float32) if self.tol >= DIGITS else x.dtype
+    @property
+    def _short(self) -> bool:
+        """Whether tol asks for no more digits: R, of many more slices than X, is most of the memory."""
+        return self.tol >= DIGITS
 
     def transform(self, n3: int) -> tuple[Transform, float]:
         """Return W, an isometry."""

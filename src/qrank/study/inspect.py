@@ -131,7 +131,7 @@ def inspect(
             )
         choice = replace(found.choice, seconds=sum(one.seconds for one in found.choice.trials))
         if not whole:
-            filled = found.mixed(found.trial)
+            filled = found.of_trial()
             basis = filled.reshape(-1, *filled.shape[-2:])
             where = "a part of the data" if found.box is not None else "the data"
             measured_on = f"of {where} as quickly completed; the last digits depend on the method"

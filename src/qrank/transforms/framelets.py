@@ -13,6 +13,7 @@ band. These are the bands' ``weights``.
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -103,8 +104,7 @@ class Framelet(Transform):
         """Slices in the high-pass bands of one level."""
         return ORDERS[self.filters] * self.n3
 
-    @cached_property
-    def _steps(self) -> list[scipy.sparse.csr_array]:
+    def _steps(self, dtype: np.dtype) -> list[scipy.sparse.csr_array]:
         """One matrix for each level, from a low-pass band to the high-pass bands and the next low-pass band."""
         n, taps = self.n3, bspline_filters(ORDERS[self.filters])
         middle = taps.shape[1] // 2
@@ -112,17 +112,16 @@ class Framelet(Transform):
         for level in range(self.levels):
             at = (np.arange(n)[:, None] + (np.arange(taps.shape[1]) - middle) * 2**level) % (2 * n)
             at = np.where(at < n, at, 2 * n - 1 - at)  # reflected
-            rows = np.broadcast_to(np.arange(n)[:, None], at.shape)
-            bands = [
-                scipy.sparse.coo_array((np.tile(row, n), (rows.ravel(), at.ravel())), shape=(n, n))
-                for row in (*taps[1:], taps[0])
-            ]
-            steps.append(scipy.sparse.vstack(bands, format="csr"))
+            filters = np.concatenate([taps[1:], taps[:1]]).astype(dtype)
+            data = np.repeat(filters[:, None], n, axis=1).ravel()
+            columns = np.tile(at.astype(np.int32).ravel(), len(filters))
+            begin = np.arange(0, data.size + 1, taps.shape[1], dtype=np.int32)  # every row has as many taps
+            steps.append(scipy.sparse.csr_array((data, columns, begin), shape=(len(filters) * n, n)))
         return steps
 
-    def _pieces(self, columns: int, most: int | None = None) -> list[FramePiece]:
-        """Pieces of a few frames of so many entries that their bands fit the second-level cache, so many frames at most."""
-        return _pieces(self, max(1, min(BANDS // max(1, columns), self.n3 // 2, most or self.n3)))
+    def _length(self, columns: int, most: int | None = None) -> int:
+        """Frames in a piece: so few, of so many entries, that their bands fit the second-level cache, and so many at most."""
+        return max(1, min(BANDS // max(1, columns), self.n3 // 2, most or self.n3))
 
     def forward(self, t: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         """Return W T: shape (r, n1, n2)."""
@@ -140,14 +139,14 @@ class Framelet(Transform):
         """
         n, high, room = self.n3, ORDERS[self.filters], len(out)
         into, above = out.reshape(room, -1), t.reshape(n, -1)
-        pieces = self._pieces(above.shape[1], room)
+        pieces = _forward(self, self._length(above.shape[1], room), t.dtype)
 
-        def filtered(level: int, band: int, some: list[FramePiece], into: np.ndarray) -> slice:
+        def filtered(level: int, band: int, some: list[Rows], into: np.ndarray) -> slice:
             first = some[0].frames.start
 
             def work(i: slice) -> None:
-                s, steps, _ = some[i.start]
-                into[s.start - first : s.stop - first] = steps[level][band].astype(t.dtype, copy=False) @ above
+                s, steps = some[i.start]
+                into[s.start - first : s.stop - first] = steps[level][band] @ above
 
             threads.each(work, len(some), 1)
             return slice(first, some[-1].frames.stop)
@@ -168,7 +167,9 @@ class Framelet(Transform):
     def backward(self, g: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         """Return W^T G: shape (n3, n1, n2)."""
         flat, high = g.reshape(self.r, math.prod(g.shape[1:])), self._high
-        low, pieces = flat[self.levels * high :], self._pieces(flat.shape[1])
+        low = flat[self.levels * high :]
+        with _MADE_ONCE:
+            pieces = _backward(self, self._length(flat.shape[1]), g.dtype)
         x = np.empty((self.n3, *g.shape[1:]), g.dtype) if out is None else out
         places = x.reshape(low.shape), np.empty_like(low) if self.levels > 1 else x  # in turn, so that the last is x
         for level in reversed(range(self.levels)):
@@ -182,8 +183,8 @@ class Framelet(Transform):
                 bands: np.ndarray = bands,
                 above: np.ndarray = above,
             ) -> None:
-                s, _, adjoints = pieces[i.start]
-                from_high, from_low = (a.astype(g.dtype, copy=False) for a in adjoints[level])
+                s, adjoints = pieces[i.start]
+                from_high, from_low = adjoints[level]
                 np.add(from_high @ bands, from_low @ low, out=above[s])
 
             threads.each(work, len(pieces), 1)
@@ -191,21 +192,32 @@ class Framelet(Transform):
         return x
 
 
-class FramePiece(NamedTuple):
-    """A few frames: for each level the rows of its matrix by bands, and the rows of its transpose that are theirs."""
+class Rows(NamedTuple):
+    """A few frames, and for each level what makes them: rows of its matrix, or of its transpose, in parts."""
 
     frames: slice
     steps: list[list[scipy.sparse.csr_array]]
-    adjoints: list[tuple[scipy.sparse.csr_array, scipy.sparse.csr_array]]  # from the high-pass bands, from the other
 
 
-@lru_cache(maxsize=8)
-def _pieces(w: Framelet, length: int) -> list[FramePiece]:
-    n, bands = w.n3, ORDERS[w.filters] + 1
-    adjoints = [(step[: w._high].T.tocsr(), step[w._high :].T.tocsr()) for step in w._steps]
-    pieces = []
-    for start in range(0, n, length):
-        s = slice(start, min(start + length, n))
-        steps = [[step[band * n + s.start : band * n + s.stop] for band in range(bands)] for step in w._steps]
-        pieces.append(FramePiece(s, steps, [(high[s], low[s]) for high, low in adjoints]))
-    return pieces
+def _cut(n: int, length: int) -> list[slice]:
+    return [slice(start, min(start + length, n)) for start in range(0, n, length)]
+
+
+_MADE_ONCE = threading.Lock()  # by the first of the threads that ask for the same matrices
+
+
+@lru_cache(maxsize=2)
+def _forward(w: Framelet, length: int, dtype: np.dtype) -> list[Rows]:
+    """Rows of every band."""
+    steps, n, bands = w._steps(dtype), w.n3, ORDERS[w.filters] + 1
+    return [
+        Rows(s, [[step[band * n + s.start : band * n + s.stop] for band in range(bands)] for step in steps])
+        for s in _cut(n, length)
+    ]
+
+
+@lru_cache(maxsize=2)
+def _backward(w: Framelet, length: int, dtype: np.dtype) -> list[Rows]:
+    """Rows of the transpose: of the part that comes from the high-pass bands, and of that from the other."""
+    adjoints = [(step[: w._high].T.tocsr(), step[w._high :].T.tocsr()) for step in w._steps(dtype)]
+    return [Rows(s, [[high[s], low[s]] for high, low in adjoints]) for s in _cut(w.n3, length)]

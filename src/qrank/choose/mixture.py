@@ -1,0 +1,78 @@
+"""The weighted mean of answers, taken as they come in, so that no more than one of them is held."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..problem import Problem
+from .runner import Outcome
+
+
+class Mixture:
+    """The mean of answers by their weights, how far they are apart, and what they say of themselves.
+
+    A new answer a of weight w moves the mean m of those before, of weight W, by w / (W + w) (a - m), and the weighted sum of
+    squares around the mean grows by w W / (W + w) (a - m)^2.
+
+    >>> mixture = Mixture()
+    >>> mixture.add(3.0, np.array([1.0]), None)
+    >>> mixture.add(1.0, np.array([5.0]), np.array([2.0]))
+    >>> mixture.mean, mixture.apart().round(3), mixture.own()
+    (array([2.]), array([1.732], dtype=float32), array([1.], dtype=float32))
+    """
+
+    def __init__(self) -> None:
+        self.mean: np.ndarray | None = None
+        self.weight = 0.0  # of all answers
+        self._apart: np.ndarray | None = None  # None: there is but one answer
+        self._own: np.ndarray | None = None
+
+    @classmethod
+    def of(cls, weights: dict[str, float], done: dict[str, Outcome]) -> Mixture:
+        """Return the mixture of what is done and has weight."""
+        mixture = cls()
+        for name, weight in weights.items():
+            if weight > 0 and name in done:
+                mixture.add(weight, done[name].x, done[name].doubt)
+        return mixture
+
+    def add(self, weight: float, answer: np.ndarray, doubt: np.ndarray | None) -> None:
+        """Take an answer in, which is left as it is, and what it says of its own errors."""
+        if doubt is not None:
+            self._own = _plus(self._own, weight, doubt)
+        before, self.weight = self.weight, self.weight + weight
+        if self.mean is None:
+            self.mean = answer.copy()
+            return
+        away = answer - self.mean
+        self._apart = _plus(self._apart, weight * before / self.weight, away)
+        away *= weight / self.weight
+        self.mean = np.add(self.mean, away, out=away)  # in the finer type of the two
+
+    def filled(self, problem: Problem, within: tuple[float, float] | None) -> np.ndarray:
+        """Return the mean, cut to a range, known entries as they are; nothing is to be added afterwards."""
+        assert self.mean is not None
+        if within is not None:
+            np.clip(self.mean, *within, out=self.mean)
+        np.copyto(self.mean, problem.y, where=problem.observed, casting="same_kind")
+        return self.mean
+
+    def apart(self) -> np.ndarray:
+        """Return the standard deviation of the answers around their mean, entry by entry."""
+        return _root(self._apart, self.weight, self.mean)
+
+    def own(self) -> np.ndarray:
+        """Return the root mean square of what the answers say of their errors; of one that says nothing, 0."""
+        return _root(self._own, self.weight, self.mean)
+
+
+def _plus(total: np.ndarray | None, weight: float, term: np.ndarray) -> np.ndarray:
+    """Return the total and a weighted square, in single precision."""
+    square = np.square(term, dtype=np.float32)
+    square *= weight
+    return square if total is None else np.add(total, square, out=total)
+
+
+def _root(total: np.ndarray | None, weight: float, like: np.ndarray | None) -> np.ndarray:
+    assert like is not None
+    return np.zeros((1,) * like.ndim, np.float32) if total is None else np.sqrt(total / np.float32(weight))
