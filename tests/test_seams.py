@@ -186,7 +186,7 @@ class BoxedKernels(Kernels):
         return Boxed(arrange.arranged(x.a, view, offsets, Workspace()))
 
     def add_arranged(self, total, stack, view, offsets, weight):
-        arrange.add_arranged(total.a, stack.a, view, offsets, weight)
+        return Boxed(arrange.add_arranged(total.a.copy(), stack.a, view, offsets, weight))
 
     def smooth_fill(self, y, observed):
         return Boxed(smoothing.smooth_fill(y.a, observed))
@@ -213,8 +213,8 @@ class BoxedKernels(Kernels):
         self.calls.append("shrink")
         u, s, vh = np.linalg.svd(g.a, full_matrices=False)
         x = penalty.prox(s, lam)
-        g.a[...] = (u * x[:, None, :]) @ vh
-        return Shrunk(float(x.sum()), float(penalty.envelope(s, lam).sum()), (x > 0).sum(axis=1))
+        shrunk = Boxed((u * x[:, None, :]) @ vh)  # an array of its own: nobody may count on g
+        return Shrunk(float(x.sum()), float(penalty.envelope(s, lam).sum()), (x > 0).sum(axis=1), shrunk)
 
     def spectral_norm(self, g, multiplicity=None):
         return float(np.linalg.svd(g.a, compute_uv=False).max())
@@ -224,8 +224,8 @@ class BoxedKernels(Kernels):
         gap, z, moved = (
             np.where(where, a, 0) for where, a in ((observed, y.a - x.a), (observed, t.a - x.a), (~observed, t.a - x.a))
         )
-        x.a[...] = np.where(observed, y.a + ratio * z, x.a - relax * moved)
-        return Residuals(*(float(np.linalg.norm(a)) for a in (gap, moved, z)), 0.0, 0.0)
+        following = Boxed(np.where(observed, y.a + ratio * z, x.a - relax * moved))
+        return Residuals(*(float(np.linalg.norm(a)) for a in (gap, moved, z)), 0.0, 0.0, following)
 
     def _sides(self, t):
         return np.linalg.svd(t.a.reshape(len(t), -1), full_matrices=False)

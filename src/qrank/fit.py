@@ -87,13 +87,13 @@ class Exact(Fit):
     def __call__(
         self, problem: Problem, t: Any, x: Any, lam: float, lam_next: float, state: Any, work: Workspace
     ) -> Agreed:
-        """Make of X the next T, in place; the memory of the last T is then the spare one."""
+        """Make of X the next T; the memory of the last T is then the spare one."""
         r = kernels.of(t).advance(t, x, problem.stack, problem.mask, lam_next / lam, state, self.relax)
         work.lend("spare", t)
         dual = r.change / max(r.dual, 1e-300)
         if self.absolute:
-            return Agreed(x, state, r.primal_max * problem.scale, dual, r.change_max * problem.scale)
-        return Agreed(x, state, r.primal / problem.size, dual, r.change / problem.size)
+            return Agreed(r.t, state, r.primal_max * problem.scale, dual, r.change_max * problem.scale)
+        return Agreed(r.t, state, r.primal / problem.size, dual, r.change / problem.size)
 
     def answer(self, problem: Problem, t: Any, state: Any, work: Workspace) -> Any:
         """Return T off Omega; on Omega Y, where X itself is not kept."""

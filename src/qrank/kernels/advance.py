@@ -9,7 +9,7 @@ picking out what is known would take longer than to compute on all.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,6 +29,7 @@ class Residuals(NamedTuple):
     # The paper's rule: largest entries, of X_k - X_{k-1} on Omega too; 0 unless ``last`` is given.
     primal_max: float
     change_max: float
+    t: Any = None  # the next T
 
 
 def advance(
@@ -80,7 +81,7 @@ def advance(
     pieces = -(-t1.size // PASSED)
     sums = threads.each(work, pieces, -(-pieces // threads.count()))
     primal, change, dual, primal_max, change_max = zip(*(one for found in sums for one in found), strict=True)
-    return Residuals(_root(primal), _root(change), _root(dual), max(primal_max), max(change_max))
+    return Residuals(_root(primal), _root(change), _root(dual), max(primal_max), max(change_max), x)
 
 
 Known = list[np.ndarray]  # the known entries of an array, piece by piece

@@ -33,11 +33,11 @@ class Kernels:
     - product(m, t, out=None): T x_3 M^T, m (k, n3)
     - fourier(t, out=None, inverse=False): unitary, in n3 real slices
     - cosine(t, out=None, inverse=False): orthonormal
-    - shrink(g, lam, penalty, multiplicity=None, energies=None): `Shrunk`; g is changed in place
+    - shrink(g, lam, penalty, multiplicity=None, energies=None): `Shrunk`; g may be overwritten
     - spectral_norm(g, multiplicity=None): the largest singular value of its slices
-    - advance(t, x, y, observed, ratio, last=None, relax=0.0): `Residuals`; x becomes the next T
+    - advance(t, x, y, observed, ratio, last=None, relax=0.0): `Residuals`, with the next T, which may be made in the memory of x
     - arranged(x, view, offsets, work): the stack that a view makes of an array (`arrange.View`), in scratch
-    - add_arranged(total, stack, view, offsets, weight): add it to the array, weighted, in place
+    - add_arranged(total, stack, view, offsets, weight): the array, in place or anew, with the stack added, weighted
     - sampled(stack, view, offsets, shape, at): entries of the array, from the stack, a NumPy array
     - smoothness(y, mask): for each axis from 0 to about 1, a NumPy array
     - smooth_fill(y, mask): y, its missing entries filled from those nearby

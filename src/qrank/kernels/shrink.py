@@ -36,11 +36,12 @@ Shrinkage = Any  # what is done to singular values: see `qrank.penalties`, which
 
 
 class Shrunk(NamedTuple):
-    """What shrinking a stack tells besides the stack itself."""
+    """The shrunk stack, and what shrinking tells besides."""
 
     value: float  # sum of the penalty over the shrunk Q-singular values: ||X||_{Q,*} for the nuclear penalty
     envelope: float  # sum of the penalty's Moreau envelope over the Q-singular values before shrinking
     ranks: np.ndarray  # (r,) int: how many singular values of each slice survive
+    g: Any = None  # (r, n1, n2): the shrunk stack
 
     @property
     def rank(self) -> int:
@@ -113,7 +114,7 @@ def shrink(
     sums = threads.each(lambda s: work(*jobs[s.start]), len(jobs), 1)
     if w is not None:
         g *= w[:, None, None]
-    return Shrunk(math.fsum(v for v, _ in sums), math.fsum(e for _, e in sums), ranks)
+    return Shrunk(math.fsum(v for v, _ in sums), math.fsum(e for _, e in sums), ranks, g)
 
 
 def _nuclear_norms(g: np.ndarray, multiplicity: np.ndarray) -> np.ndarray:

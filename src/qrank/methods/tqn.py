@@ -105,7 +105,7 @@ class Recipe(Method):
         if looks and self.mu0 is None:
             # As long as X = 0, T on Omega becomes Y (1 + 1/rho + 1/rho^2 + …): start where that ends.
             ahead = rho / (rho - 1)
-            t *= t.dtype.type(ahead)
+            t *= float(ahead)
             mu /= ahead
         return State(t, mu, rho, state, fit, fastest=rho if looks else 0.0)
 

@@ -103,7 +103,7 @@ class Average(Prior):
             proxed = seen.prior(stack, scale * lam, one, inner)
             if self.judge is not None:
                 seen_at.append(kind.sampled(proxed.x, seen.view, offsets, self.shape, self.judge[0]))
-            kind.add_arranged(x, proxed.x, seen.view, offsets, float(weight))
+            x = kind.add_arranged(x, proxed.x, seen.view, offsets, float(weight))
             found.append(proxed._replace(x=None))
         rank, slices, error = sum(one.rank for one in found), sum(one.slices for one in found), 0.0
         if self.judge is not None:
@@ -113,7 +113,7 @@ class Average(Prior):
             weights = (weights + balanced(answers, self.judge[1])) / 2
         each, step = tuple(one.state for one in found), (lam, float(rank), error, *map(float, weights))
         value = float(sum(weight * one.value for weight, one in zip(weights, found, strict=True)))
-        return Proxed(total, Averaged(each, (*state.trail, step)), value, rank, slices)
+        return Proxed(x.reshape(t.shape), Averaged(each, (*state.trail, step)), value, rank, slices)
 
     def apart(self, t: Any, lam: float, state: Averaged, work: Workspace) -> Any:
         """Return for each entry the weighted standard deviation of what the priors make of T, of the array's shape."""
@@ -124,8 +124,8 @@ class Average(Prior):
                 moved = (
                     seen.prior(stack, scale * lam, one, inner).x - stack
                 )  # beside T: small numbers, which are squared
-                kind.add_arranged(square, moved * moved, seen.view, offsets, float(weight))
-                kind.add_arranged(mean, moved, seen.view, offsets, float(weight))
+                square = kind.add_arranged(square, moved * moved, seen.view, offsets, float(weight))
+                mean = kind.add_arranged(mean, moved, seen.view, offsets, float(weight))
         return np.sqrt(np.maximum(square - mean * mean, 0))
 
     def _weights(self, lam: float) -> np.ndarray:

@@ -43,8 +43,9 @@ class Envelope:
     def value(self, rotation: np.ndarray) -> tuple[float, tuple[np.ndarray, Shrunk]]:
         """Return f, and with it where that was and what shrinking tells."""
         self.at = rotation
-        self.kind.matmul(self._turn(rotation).T, self.flat, out=self.x.reshape(self.r, -1))
-        shrunk = self.kind.shrink(self.x, self.lam, self.penalty)
+        g = self.kind.matmul(self._turn(rotation).T, self.flat, out=self.x.reshape(self.r, -1))
+        shrunk = self.kind.shrink(g.reshape(self.x.shape), self.lam, self.penalty)
+        self.x = shrunk.g
         return shrunk.envelope, (rotation, shrunk)
 
     def gradient(self, payload: tuple[np.ndarray, Shrunk]) -> np.ndarray:
@@ -108,7 +109,7 @@ class PrintedDescent(ManifoldDescent):
         g = kind.product(q.T, t)
         x = kind.copy(g)
         shrunk = kind.shrink(x, NEARLY * lam, penalty)
-        p = t.reshape(n3, -1) @ (g - x).reshape(self.r, -1).T / (NEARLY * lam)
+        p = t.reshape(n3, -1) @ (g - shrunk.g).reshape(self.r, -1).T / (NEARLY * lam)
         a = stiefel.tangent(q, p)
         q = stiefel.cayley(q, a, stiefel.printed_step(q, p, a))
         found = prox_under(Matrix(q), t, lam, penalty, state._replace(q=q), work)

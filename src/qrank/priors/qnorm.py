@@ -35,7 +35,7 @@ def prox_under(q: Transform, t: np.ndarray, lam: float, penalty: Penalty, state:
     q = q.packed
     g = q.forward(t, out=work.array("spare", (q.r, *t.shape[1:]), t.dtype))
     shrunk = kernels.of(g).shrink(g, lam, penalty, q.multiplicity)
-    x = q.backward(g, out=work.array("spare", t.shape, t.dtype))
+    x = q.backward(shrunk.g, out=work.array("spare", t.shape, t.dtype))
     return Proxed(x, state, shrunk.value, q.counted(shrunk.ranks), q.counted(shrunk.ranks > 0))
 
 

@@ -40,7 +40,7 @@ class MaximalVariance(Learner):
         rows, s, sure = kind.short_side(t, lam, self.r, work)
         g = kind.product(rows, t, out=work.array("spare", (len(rows), *t.shape[1:]), t.dtype))
         shrunk = kind.shrink(g, lam, penalty, energies=s * s if sure else None)
-        x = kind.product(rows.T, g, out=work.array("spare", t.shape, t.dtype))
+        x = kind.product(rows.T, shrunk.g, out=work.array("spare", t.shape, t.dtype))
         state = state._replace(q=kind.copy(rows.T)) if self.lasting else state
         return Proxed(x, state, shrunk.value, shrunk.rank, shrunk.slices)
 
@@ -50,7 +50,7 @@ class MaximalVariance(Learner):
         rows, s, _ = kind.short_side(t, lam, self.r, work)
         g = kind.under_left(rows, s, t, work)
         shrunk = kind.shrink(g, lam, penalty, energies=s * s)
-        x = kind.from_left(g, rows, s, t, work)
+        x = kind.from_left(shrunk.g, rows, s, t, work)
         return Proxed(x, state, shrunk.value, shrunk.rank, shrunk.slices)
 
     def transform(self, x: np.ndarray, spare: np.ndarray, state: QState, work: Workspace) -> Transform:
