@@ -10,7 +10,7 @@ prior, which fit and which schedule of mu; the step is the same for all.
 | symbol | here | |
 |---|---|---|
 | Y, Omega | ``problem.stack``, ``problem.mask`` | the known values and where they are |
-| T = Y - E + Z/mu | ``t`` | argument of the prox; with Y it is the whole state, see ``fit.py`` |
+| T = Y - E + Z/mu | ``t`` | argument of the prox; with Y it is the whole state, see ``fit/exact.py`` |
 | Q | | how it is chosen: ``priors/`` |
 | lambda = 1/mu | ``lam`` | threshold of the prox |
 """

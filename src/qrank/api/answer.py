@@ -1,0 +1,100 @@
+"""The answer of a problem: a method run to its end, or what `auto` chooses, and what stands where neither says anything."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..checkpoint import Journal
+from ..choose import choose
+from ..errors import UndeterminedWarning
+from ..methods import METHODS, Auto, Method, method_named
+from ..patches import Patches
+from ..problem import Problem
+from ..result import Choice, OnStep, Record, Status
+from ..run import Run
+
+
+class Answer(NamedTuple):
+    """What comes out of a run, or of several: scaled, of the problem's shape."""
+
+    x: Any
+    status: Status
+    records: list[Record] = []  # noqa: RUF012  never changed
+    transform: Any = None
+    error: Any = None
+    choice: Choice | None = None
+    judged: bool = True  # `auto`: what is hidden told of entries of which low rank says nothing, too
+
+
+def answered(
+    problem: Problem, method: Method, rng: np.random.Generator, on_step: OnStep | None, journal: Journal
+) -> Answer:
+    """Run a method, or what `auto` chooses."""
+    if isinstance(method, Auto):
+        found = choose(problem, method, rng, on_step, journal)
+        journal.flush()
+        return Answer(found.x, found.status, found.records, None, found.error, found.choice, found.judged)
+    run, records = _followed(problem, method, rng, on_step, journal)
+    journal.flush()
+    error = run.deviation()
+    if error is not None:
+        error = np.where(problem.observed, 0, error)
+    x, transform = run.answer(), run.learned()
+    return Answer(x, run.status, records, transform, error)
+
+
+def _followed(
+    problem: Problem, method: Method, rng: Any, on_step: OnStep | None, journal: Journal
+) -> tuple[Run, list[Record]]:
+    """Return a run to its end, with its records, after the method whose answer it starts from."""
+    records: list[Record] = []
+    if method.after is not None and problem.start is None:
+        first, records = _followed(problem, method_named(method.after).configured(), rng, on_step, journal)
+        if first.status in (Status.DIVERGED, Status.INTERRUPTED):
+            return first, records
+        problem = replace(problem, start=first.answer().reshape(problem.y.shape))
+    seconds, steps = sum(r.seconds for r in records[-1:]), len(records)
+
+    def told(record: Record) -> Record:
+        return replace(record, step=steps + record.step, seconds=seconds + record.seconds, run=method.name)
+
+    run, earlier = journal.open(problem, method, rng)
+    records.extend(map(told, earlier))
+    for record in journal.steps(run):
+        records.append(told(record))
+        if on_step is not None and on_step(records[-1]):
+            journal.stop(run)
+            break
+    journal.finish(run)
+    return run, records
+
+
+def undetermined(method: Method, problem: Problem, cut: Patches | None) -> np.ndarray:
+    """Return the missing entries of which the method says nothing, in the array's axes."""
+    blind = method.undetermined(problem) & ~problem.observed
+    if cut is not None:
+        return cut.join(problem.layout.outer(blind))
+    return np.ascontiguousarray(problem.layout.outer(blind))
+
+
+def from_nearby(x: Any, blind: np.ndarray, problem: Problem, nearby: bool) -> Any:
+    """Return x with something to stand on where the model says nothing, and say so."""
+    how = "what was chosen takes them from the known entries nearby"
+    if not isinstance(problem.y, np.ndarray):
+        how = "they are as the method left them, for arrays of this kind cannot be interpolated"
+    elif not nearby:
+        filled = METHODS["interpolate"].configured()
+        fill = problem.unscaled(np.array(Run(problem, filled).finished()).reshape(problem.y.shape))
+        x, how = np.where(blind, fill, x), "they were interpolated along the smoothest axis"
+    share = np.count_nonzero(blind) / np.count_nonzero(~problem.observed)
+    warnings.warn(
+        f"{np.count_nonzero(blind)} of the missing entries ({share:.1%}) lie in slices, rows or columns of which nothing is"
+        f" known: low rank says nothing of them; {how} (result.undetermined)",
+        UndeterminedWarning,
+        stacklevel=3,
+    )
+    return x
