@@ -13,6 +13,7 @@ from . import products
 from .advance import advance, known_entries
 from .arrange import add_arranged, arranged, sampled
 from .base import Kernels
+from .free import free_memory
 from .principal import from_left, principal, short_side, under_left, under_principal
 from .shrink import shrink
 from .smoothing import smooth_fill, smoothness
@@ -25,6 +26,7 @@ class Host(Kernels):
     """The operations on NumPy arrays; masked arrays and whatever NumPy can take are seen as such."""
 
     empty = staticmethod(np.empty)
+    free_memory = staticmethod(free_memory)
     copy = staticmethod(products.copy)
     product = staticmethod(products.product)
     fourier = staticmethod(products.fourier)

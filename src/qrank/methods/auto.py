@@ -9,11 +9,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from ..errors import InputError, nearest
 from ..fit import Exact, Fit, Noisy
+from ..tensor import Layout
+from . import needs
 from .base import Method
+from .needs import Needs, Size
+from .views import Views
 
 EFFORTS = ("fast", "balanced", "best")
+TIMES = 10.0  # measured: the array so many times
+TRIED = {"balanced": 4.0, "best": 15.0}  # measured: the steps of `views` so many times
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -37,6 +45,14 @@ class Auto(Method):
         self.check("noise", above=0)
         if self.effort not in EFFORTS:
             raise InputError(f"there is no effort '{self.effort}'{nearest(str(self.effort), EFFORTS)}")
+
+    def needs(self, layout: Layout, dtype: np.dtype, p: float) -> Needs:
+        """Return what `views` takes, or, where others are tried, what was measured: which win is not known before the run."""
+        fast = Views(noise=self.noise, max_steps=self.max_steps).needs(layout, dtype, p)
+        if self.effort == "fast" or self.noise is not None:
+            return fast
+        found = needs.measured(TIMES, 0, 0, Size.of(layout, dtype))
+        return Needs(max(fast.memory, found.memory), fast.flops, TRIED[self.effort] * fast.steps)
 
     @property
     def fit(self) -> Fit:  # pyright: ignore[reportIncompatibleVariableOverride]

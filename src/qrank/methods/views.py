@@ -32,6 +32,9 @@ from ..kernels.smoothing import ROUGH
 from ..priors import Average, MaximalVariance, QNorm, Seen
 from ..problem import Problem
 from ..result import Step
+from ..tensor import Layout
+from . import needs
+from .needs import Needs, Size
 from .schedule import known_around, within
 from .tqn import Recipe, State
 
@@ -122,6 +125,18 @@ class Views(Recipe):
     def fit(self) -> Fit:
         """How the answer agrees with what is known."""
         return Exact(self.absolute, RELAX) if self.noise is None else super().fit
+
+    def needs(self, layout: Layout, dtype: np.dtype, p: float) -> Needs:
+        """Return what T, X, a view of T and its X take in single precision, and the largest Gram matrix of a view."""
+        size, double = Size.of(layout, np.dtype(np.float32)), np.dtype(dtype).itemsize > 4
+        shape, steps = layout.inner_shape, steps_for(p) if self.steps is None else self.steps
+        found = [Size(*view.stack_shape(shape), size.item) for view in views_of(shape, (True,) * len(shape))]
+        each = [needs.learning(one.short, one) + needs.shrinking(one.short, one) for one in found]
+        padded = max(one.bytes for one in found)
+        # T and X; a view and its spare array; y itself where it was in double precision; at the end the answer in that
+        memory = (2 + double) * size.bytes + 2 * padded + max(one.memory for one in each)
+        flops = sum(one.flops for one in each) + needs.PASS * size.entries * len(each)
+        return Needs(memory, flops, min(steps, self.max_steps)) + needs.passes(size)
 
     def seen(self, problem: Problem) -> list[Seen]:
         """Return the views of the array, each with its prior."""
