@@ -31,6 +31,11 @@ class Estimate(NamedTuple):
         return f"about {in_bytes(_rounded(self.memory))} beside the data"
 
     @property
+    def forecast(self) -> float | None:
+        """The seconds, for scripts; None where they cannot be told."""
+        return self.seconds if math.isfinite(self.seconds) else None
+
+    @property
     def time(self) -> str:
         """The time in words, with no more digits than are meant.
 
@@ -48,7 +53,7 @@ class Estimate(NamedTuple):
 
 def _rounded(value: float, digits: int = 2) -> int:
     """Return a number with so many digits that are not zero."""
-    return round(value, digits - 1 - math.floor(math.log10(value))) if value >= 10**digits else round(value)
+    return round(value if value < 10**digits else round(value, digits - 1 - math.floor(math.log10(value))))
 
 
 def estimated(layout: Layout, dtype: Any, method: Method, p: float, copies: float = 0.0) -> Estimate:
@@ -134,11 +139,13 @@ def speed(dtype: Any) -> float:
 
 @cache
 def _speed(kind: str, workers: int) -> float:
+    """Time one thread by its own clock, which stands while others have the core: shared machines are no slower for it."""
     a = np.ones((SIDE, SIDE), kind)
-    out, best, until = np.empty_like(a), math.inf, time.perf_counter() + TRIED
-    np.matmul(a, a, out=out)  # BLAS makes its threads and buffers
-    while math.isinf(best) or time.perf_counter() < until:
-        start = time.perf_counter()
-        np.matmul(a, a, out=out)
-        best = min(best, time.perf_counter() - start)
-    return 2 * SIDE**3 / best
+    out, best, until = np.empty_like(a), math.inf, time.thread_time() + TRIED
+    with threads.blas_threads(1):
+        np.matmul(a, a, out=out)  # BLAS makes its buffers
+        while math.isinf(best) or time.thread_time() < until:
+            start = time.thread_time()
+            np.matmul(a, a, out=out)
+            best = min(best, time.thread_time() - start)
+    return workers * 2 * SIDE**3 / best

@@ -174,7 +174,7 @@ def _fill(job: Job, source: str, output: str, report: Path | None, quiet: bool, 
         free = free_memory()
         out.print(f"memory: {estimate}" + ("" if free is None else f" ({in_bytes(free)} are free)"))
         out.print(f"time: {estimate.time}")
-        facts |= {"memory_estimate": round(estimate.memory), "seconds_estimate": estimate.seconds}
+        facts |= {"memory_estimate": round(estimate.memory), "seconds_estimate": estimate.forecast}
     out.print(f"slices: {job.slices()}")
     if not missing.any():
         out.print("nothing is missing: the data are written unchanged")

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..kernels import threads
 from ..kernels.advance import PASSED
+from ..kernels.principal import THREADED
 from ..kernels.products import CACHED
 from ..kernels.shrink import LARGE
 from ..kernels.spectral import SLICES
@@ -25,6 +26,9 @@ EIGEN, CALL = (
     14.0,
     4500.0,
 )  # operations of an eigendecomposition: (EIGEN + CALL / n) n^3, the second for what is not BLAS's
+CALLS = 3e7  # operations that a product does while a step calls what it calls, however small the array is
+BLAS = 1.2e6  # bytes that BLAS keeps for a thread, as far as they are touched
+USUAL = 85  # steps of a run whose mu grows by what is found
 KEPT = 0.6  # share of the singular values that a step keeps, over a run
 
 
@@ -88,7 +92,7 @@ def growing(rho: float | None, max_steps: int) -> float:
     >>> growing(1.1, 500), growing(None, 20)
     (147.0, 20)
     """
-    return min(max_steps, 65 if rho is None else max_steps if rho <= 1 else round(14 / math.log(rho)) * 1.0)
+    return min(max_steps, USUAL if rho is None else max_steps if rho <= 1 else round(14 / math.log(rho)) * 1.0)
 
 
 def shrinking(r: int, size: Size, split: bool = False) -> Needs:
@@ -98,46 +102,53 @@ def shrinking(r: int, size: Size, split: bool = False) -> Needs:
         numbers = 4 * short**2 + KEPT * short * long + short
         numbers = 12 * short**2 + (2 + 2 * (size.n1 > size.n2)) * short * long if split else numbers
     else:
-        numbers = (5 if split else 3) * max(SLICES, short * long)
-    flops = r * (short * short * long * (1 + 4 * KEPT) + eigen(short)) * (2 if split else 1)
+        numbers = 3 * max(SLICES, short * long)
+    flops = r * (short * short * long * (1 + 4 * KEPT) + eigen(short)) * (4 if split else 1)
     return Needs(threads.count() * numbers * size.item, flops, 0)
 
 
 def passes(size: Size) -> Needs:
     """Return what the pass from X to the next T takes (`kernels.advance`)."""
-    return Needs(threads.count() * 3 * min(PASSED, size.entries) * size.item, PASS * size.entries, 0)
+    numbers = 3 * min(PASSED, size.entries)
+    return Needs(threads.count() * (BLAS + numbers * size.item), CALLS + PASS * size.entries, 0)
 
 
 def learning(r: int, size: Size) -> Needs:
     """Return what principal directions of T_(3) and products by r of them take (`kernels.principal`)."""
-    short, n = size.short, size.entries
-    wide = size.n1 * size.n2 <= size.n3
+    short, n, wide = size.short, size.entries, size.n1 * size.n2 <= size.n3
     # The Gram matrix; LAPACK works in the spare array where that has room for two more, and threads add up in it
     work = size.item * short**2 * (1 + max(0, 2 - n // short**2) + max(0, threads.count() - 1) * (n < 2 * short**2))
-    if size.item < 8 and (not wide or short < 256):
+    if size.item < 8 and (not wide or short < THREADED):
         work += 8 * short**2 * (threads.count() + 2)  # near the end it is taken in double precision
     products = 2 * n * short + (2 * n * short if wide else 4 * KEPT * n * min(r, size.n3))
-    end = (
-        3 * size.item * short**2
-    )  # the transform that is returned; of a wide T_(3) from directions made orthonormal, and
-    if wide:  # in single precision by a Gram matrix in double
-        end = 7 * size.item * short**2 if size.item == 8 else (8 * (threads.count() + 4) + 4 * size.item) * short**2
-    return Needs(max(work, end), products + eigen(short), 0)
+    return Needs(work, products + eigen(short), 0)
+
+
+def returned(size: Size) -> float:
+    """Return the bytes that making the transform that is returned takes.
+
+    Of a wide T_(3) its columns are made orthonormal by Cholesky, and in single precision the Gram matrix is one in double. Where
+    the answer has fewer directions than Q has columns, a QR decomposition takes two arrays of Q's size more, which nobody
+    knows before.
+    """
+    square = size.short**2
+    if size.n1 * size.n2 > size.n3:
+        return 3 * size.item * square
+    return 2 * size.item * square if size.item == 8 else (8 * (threads.count() + 2) + 2 * size.item) * square
 
 
 def unfolding(shape: tuple[int, ...], mode: int, item: int) -> Needs:
-    """Return what shrinking one unfolding takes (`kernels.unfoldings`)."""
-    seen, n = Unfolding(shape, mode), math.prod(shape)
-    side, workers = seen.side, threads.count()
-    one = n // max(1, len(seen))
-    piece = max(UNFOLDED, DEPTH * side if seen.kind != "stack" else one)
-    numbers = workers * (side**2 + 4 * min(n, piece)) + 5 * side**2
-    return Needs(numbers * item, n * side * (1 + 2 * (1 + KEPT)) + eigen(side), 0)
+    """Return what shrinking one unfolding takes (`kernels.unfoldings`): Gram matrices of all threads, LAPACK's work, pieces."""
+    seen, n, workers = Unfolding(shape, mode), math.prod(shape), threads.count()
+    piece = min(n, max(UNFOLDED, DEPTH * seen.side))
+    memory = ((workers + 1.3) * seen.side**2 + workers * piece) * item
+    return Needs(memory, n * seen.side * (1 + 2 * (1 + KEPT)) + eigen(seen.side), 0)
 
 
 def pieces(arrays: int, size: Size) -> Needs:
     """Return what a pass over so many arrays, piece by piece, takes (`kernels.products.sums`)."""
-    return Needs(threads.count() * arrays * min(CACHED, size.entries) * size.item, PASS * size.entries, 0)
+    numbers = arrays * min(CACHED, size.entries)
+    return Needs(threads.count() * (BLAS + numbers * size.item), CALLS + PASS * size.entries, 0)
 
 
 def measured(times: float, flops: float, steps: float, size: Size) -> Needs:

@@ -168,6 +168,7 @@ class Learning(Recipe):
         """Return what learning Q and shrinking under it take."""
         r = check_r(self.r, layout)
         found = needs.learning(r, size) + needs.shrinking(r, size)
+        found = found._replace(memory=max(found.memory, needs.returned(size)))
         return found if self.update_every == 1 else found + Needs(size.n3 * r * size.item, 0, 0)
 
     def _full(self, problem: Problem) -> int:
@@ -215,12 +216,14 @@ class MOTQN(Learning):
             raise InputError(f"step_size must be 'backtracking' or 'printed', not {self.step_size!r}")
 
     def needs_of_prior(self, layout: Layout, size: Size) -> Needs:
-        """Return what V, R, Q and the descent take; a step shrinks about three times, and more for every further descent."""
+        """Return what V, R, Q and the descent take; a descent shrinks once or twice more."""
         r, found = check_r(self.r, layout), super().needs_of_prior(layout, size)
         confined = size.bytes * r / size.n3 if r < size.n3 else 0.0  # T x_3 V
         rotations = 8 * r * r * size.item
         return Needs(
-            found.memory + 3 * size.n3 * r * size.item + rotations + confined, (1 + 2 * self.descents) * found.flops, 0
+            found.memory + 3 * size.n3 * r * size.item + rotations + confined + needs.BLAS * 2,
+            (1 + 1.5 * self.descents) * found.flops,
+            0,
         )
 
     def prior(self, problem: Problem) -> Prior:

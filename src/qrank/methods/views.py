@@ -48,6 +48,7 @@ SLIGHT = 0.03  # views of less weight than this are left out afterwards
 STANDS = 1.05  # the rank stands still if it grows by less than this while sigma falls by e
 FULL = 0.6  # and if it is below this part of what it could be
 LINGER = 15  # steps at the level of the noise
+SMALLER = 1.8  # measured: what the many small pieces of views take beside the operations in them
 WARM = 8.0  # a run from an earlier answer starts so many times below v
 
 
@@ -135,8 +136,8 @@ class Views(Recipe):
         padded = max(one.bytes for one in found)
         # T and X; a view and its spare array; y itself where it was in double precision; at the end the answer in that
         memory = (2 + double) * size.bytes + 2 * padded + max(one.memory for one in each)
-        flops = sum(one.flops for one in each) + needs.PASS * size.entries * len(each)
-        return Needs(memory, flops, min(steps, self.max_steps)) + needs.passes(size)
+        flops = sum(one.flops for one in each) + (needs.CALLS + needs.PASS * size.entries) * len(each)
+        return Needs(memory, SMALLER * flops, min(steps, self.max_steps)) + needs.passes(size)
 
     def seen(self, problem: Problem) -> list[Seen]:
         """Return the views of the array, each with its prior."""
