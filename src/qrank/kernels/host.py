@@ -26,7 +26,6 @@ class Host(Kernels):
     """The operations on NumPy arrays; masked arrays and whatever NumPy can take are seen as such."""
 
     empty = staticmethod(np.empty)
-    free_memory = staticmethod(free_memory)
     copy = staticmethod(products.copy)
     product = staticmethod(products.product)
     fourier = staticmethod(products.fourier)
@@ -47,6 +46,10 @@ class Host(Kernels):
     from_left = staticmethod(from_left)
     principal = staticmethod(principal)
     under_principal = staticmethod(under_principal)
+
+    def free_memory(self) -> int | None:
+        """Return what is free of the machine's memory, within the limits of the process."""
+        return free_memory()
 
     def eps(self, t: np.ndarray) -> float:
         """Return the precision of the floating type."""

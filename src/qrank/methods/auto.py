@@ -6,6 +6,7 @@ What is hidden looks like the holes (`choose/hide.py`); what is tried is in `cho
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -21,7 +22,9 @@ from .views import Views
 
 EFFORTS = ("fast", "balanced", "best")
 TIMES = 10.0  # measured: the array so many times
-TRIED = {"balanced": 4.0, "best": 15.0}  # measured: the steps of `views` so many times
+PART = (
+    1_200_000  # entries of the part that candidates are tried on; it takes 5 times what `views` does, the last runs 3
+)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -52,7 +55,8 @@ class Auto(Method):
         if self.effort == "fast" or self.noise is not None:
             return fast
         found = needs.measured(TIMES, 0, 0, Size.of(layout, dtype))
-        return Needs(max(fast.memory, found.memory), fast.flops, TRIED[self.effort] * fast.steps)
+        tried = (5 * min(1, PART / layout.n3 / math.prod(layout.slice_shape)) + 3) * (4 if self.effort == "best" else 1)
+        return Needs(max(fast.memory, found.memory), fast.flops, tried * fast.steps)
 
     @property
     def fit(self) -> Fit:  # pyright: ignore[reportIncompatibleVariableOverride]

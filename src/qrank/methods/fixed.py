@@ -100,8 +100,8 @@ class TTNN(FixedQ):
     made: ClassVar[Any] = staticmethod(wavelet)
 
     def needs_of_prior(self, layout: Layout, size: Size) -> Needs:
-        """Return what shrinking takes, and a sparse product, which is made beside the spare array."""
-        return super().needs_of_prior(layout, size) + Needs(size.bytes, 0, 0)
+        """Return what shrinking takes, and products, sparse ones beside the spare array, as measured."""
+        return super().needs_of_prior(layout, size) + Needs(0.4 * size.bytes, 0, 0)
 
 
 class Slicewise(FixedQ):

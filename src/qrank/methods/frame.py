@@ -107,8 +107,8 @@ class Analysis(Method):
         memory = size.bytes + 2 * size.entries * item + redundant * (3 if self._short else item) * size.n1 * size.n2
         memory += room * (2 * item + size.item)
         flops = 30 * redundant * size.n1 * size.n2
-        steps = needs.growing(self.rho, self.max_steps)
-        return Needs(memory, flops, steps) + needs.shrinking(redundant, size) + needs.pieces(3, size)
+        steps = needs.growing(self.rho, self.max_steps, 7.5)
+        return Needs(memory, flops, steps) + needs.shrinking(redundant, size) + needs.pieces(3, size, 33000)
 
     def init(self, problem: Problem, work: Workspace) -> State:
         """Start from X = Y, zero where missing, and Lambda = 0."""

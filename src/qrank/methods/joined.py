@@ -52,7 +52,7 @@ class Joined(Views):
     def needs(self, layout: Layout, dtype: np.dtype, p: float) -> Needs:
         """Return what the views take, which come first, and the patches beside them."""
         views, patches = super().needs(layout, dtype, p), self._patches().needs(layout, dtype, p)
-        return Needs(views.memory + patches.memory / 2, views.flops, views.steps + STEPS + patches.flops / views.flops)
+        return Needs(max(views.memory, patches.memory), views.flops, STEPS + patches.steps)
 
     def pace(self, problem: Problem) -> tuple[float, float]:
         """Return how far below v sigma starts, and by how much it falls in a step."""

@@ -89,8 +89,8 @@ class Latent(Method):
         size, shape = Size.of(layout, dtype), layout.inner_shape
         each = [needs.unfolding(shape, i, size.item) for i in range(len(shape))]
         memory = (len(shape) + 3) * size.bytes + max(one.memory for one in each)
-        steps = needs.growing(self.rho, self.max_steps)
-        return Needs(memory, sum(one.flops for one in each), steps) + needs.pieces(5, size)
+        steps = needs.growing(self.rho, self.max_steps, 4.2)
+        return Needs(memory, sum(one.flops for one in each), steps) + needs.pieces(5, size, 1200)
 
     def init(self, problem: Problem, work: Workspace) -> State:
         """Start from X_k = 0 and A = Y."""

@@ -86,13 +86,13 @@ def eigen(n: float) -> float:
     return (EIGEN + CALL / max(n, 1)) * n**3
 
 
-def growing(rho: float | None, max_steps: int) -> float:
-    """Return the steps of a run whose mu grows by rho a step; None: by what is found.
+def growing(rho: float | None, max_steps: int, far: float = 14.0) -> float:
+    """Return the steps of a run whose mu grows by rho a step, by e^far in all; None: by what is found.
 
     >>> growing(1.1, 500), growing(None, 20)
     (147.0, 20)
     """
-    return min(max_steps, USUAL if rho is None else max_steps if rho <= 1 else round(14 / math.log(rho)) * 1.0)
+    return min(max_steps, USUAL if rho is None else max_steps if rho <= 1 else round(far / math.log(rho)) * 1.0)
 
 
 def shrinking(r: int, size: Size, split: bool = False) -> Needs:
@@ -145,10 +145,10 @@ def unfolding(shape: tuple[int, ...], mode: int, item: int) -> Needs:
     return Needs(memory, n * seen.side * (1 + 2 * (1 + KEPT)) + eigen(seen.side), 0)
 
 
-def pieces(arrays: int, size: Size) -> Needs:
-    """Return what a pass over so many arrays, piece by piece, takes (`kernels.products.sums`)."""
+def pieces(arrays: int, size: Size, work: float) -> Needs:
+    """Return what passes over so many arrays, piece by piece, take (`kernels.products.sums`); work: operations an entry, measured."""
     numbers = arrays * min(CACHED, size.entries)
-    return Needs(threads.count() * (BLAS + numbers * size.item), CALLS + PASS * size.entries, 0)
+    return Needs(threads.count() * (BLAS + numbers * size.item), CALLS + work * size.entries, 0)
 
 
 def measured(times: float, flops: float, steps: float, size: Size) -> Needs:

@@ -70,13 +70,15 @@ def first_coupling(problem: Problem, alpha: np.ndarray) -> float:
     return 1 / (FIRST * (max(ratios) or 1.0))
 
 
-def _needs(arrays: float, layout: Layout, dtype: np.dtype, alpha: Sequence[float] | None, steps: float) -> Needs:
+def _needs(
+    arrays: float, layout: Layout, dtype: np.dtype, alpha: Sequence[float] | None, steps: float, work: float
+) -> Needs:
     """Return what so many arrays take, and the unfoldings that have weight, one at a time."""
     size, axes = Size.of(layout, dtype), layout.rest + layout.slice_axes
     modes = [i for i, axis in enumerate(axes) if alpha is None or len(alpha) != len(axes) or alpha[axis] > 0]
     each = [needs.unfolding(layout.inner_shape, i, size.item) for i in modes]
     memory = arrays * size.bytes + max(one.memory for one in each)
-    return Needs(memory, sum(one.flops for one in each), steps) + needs.pieces(4, size)
+    return Needs(memory, sum(one.flops for one in each), steps) + needs.pieces(4, size, work)
 
 
 class SiLRTCState(NamedTuple):
@@ -111,7 +113,7 @@ class SiLRTC(Method):
 
     def needs(self, layout: Layout, dtype: np.dtype, p: float) -> Needs:
         """Return what X, W and the spare array take, and one unfolding at a time."""
-        return _needs(3, layout, dtype, self.alpha, needs.growing(self.rho, self.max_steps))
+        return _needs(3, layout, dtype, self.alpha, needs.growing(self.rho, self.max_steps, 11), 2400)
 
     def init(self, problem: Problem, work: Workspace) -> SiLRTCState:
         """Start from X = T, zero where missing."""
@@ -203,7 +205,9 @@ class HaLRTC(Method):
         size = Size.of(layout, dtype)
         modes = len(layout.shape) if self.alpha is None else int(np.count_nonzero(self.alpha))
         single = min(1.0, 4 / size.item) if self.tol >= DIGITS else 1.0
-        return _needs(2 + (modes - 1) * single, layout, dtype, self.alpha, needs.growing(self.rho, self.max_steps))
+        return _needs(
+            2 + (modes - 1) * single, layout, dtype, self.alpha, needs.growing(self.rho, self.max_steps, 3.5), 4800
+        )
 
     def init(self, problem: Problem, work: Workspace) -> HaLRTCState:
         """Start from X = T, zero where missing, and Y_i = 0."""

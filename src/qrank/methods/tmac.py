@@ -116,7 +116,7 @@ class TMac(Method):
         return low, high, more
 
     def needs(self, layout: Layout, dtype: np.dtype, p: float) -> Needs:
-        """Return what Z, the spare array and the factors take, of the largest rank that they may have, twice while they grow."""
+        """Return what Z, the spare array and the factors take, of half the ranks that they may have, one twice while it grows."""
         size, shape = Size.of(layout, dtype), layout.inner_shape
         n = size.entries
         free = _compatible([_rank_within(m, n // m, self.freedom * p * n) for m in shape])
@@ -128,9 +128,8 @@ class TMac(Method):
             ]
         factors = [r * (n // m) * size.item for r, m in zip(ranks, shape, strict=True)]
         flops = sum(8 * r * n for r in ranks)
-        return Needs(2 * size.bytes + sum(factors) + max(factors), flops, min(60, self.max_steps)) + needs.pieces(
-            8, size
-        )
+        memory, steps = 2 * size.bytes + (sum(factors) + max(factors)) / 2, min(60, self.max_steps)
+        return Needs(memory, flops, steps) + needs.pieces(8, size, 1200)
 
     def init(self, problem: Problem, work: Workspace) -> State:
         """Start from Z = M, zero where missing, and random Y_n."""
