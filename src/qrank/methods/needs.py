@@ -103,7 +103,7 @@ def shrinking(r: int, size: Size, split: bool = False) -> Needs:
         numbers = 12 * short**2 + (2 + 2 * (size.n1 > size.n2)) * short * long if split else numbers
     else:
         numbers = 3 * max(SLICES, short * long)
-    flops = r * (short * short * long * (1 + 4 * KEPT) + eigen(short)) * (4 if split else 1)
+    flops = r * (short * short * long * (1 + 4 * KEPT) + eigen(short)) * (2.5 if split else 1)
     return Needs(threads.count() * numbers * size.item, flops, 0)
 
 
