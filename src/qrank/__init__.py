@@ -20,6 +20,7 @@ from .errors import (
     InputError,
     KindError,
     MissingExtra,
+    TooLarge,
     UndeterminedWarning,
 )
 from .files import read, write
@@ -56,6 +57,7 @@ __all__ = [
     "Record",
     "Status",
     "TensorImputer",
+    "TooLarge",
     "UndeterminedWarning",
     "compare",
     "complete",

@@ -20,6 +20,10 @@ class FileError(InputError):
     """A file cannot be read or written; the message names it."""
 
 
+class TooLarge(InputError, MemoryError):
+    """A run would take more memory than is free; the message has the numbers and says what to do."""
+
+
 class MissingExtra(ImportError):
     """An optional package is needed; the message is the command that installs it."""
 

@@ -46,12 +46,17 @@ class Patches:
         first, second = self.layout.slice_axes
         return (first + 1 + (second < first), second + 1 + (first < second))
 
+    @property
+    def parted(self) -> tuple[int, ...]:
+        """The shape of the array that is cut: each of the two axes is two, which patch, and where in it."""
+        pair = self.layout.slice_axes
+        parts = [(n // self.side, self.side) if axis in pair else (n,) for axis, n in enumerate(self.padded)]
+        return tuple(n for part in parts for n in part)
+
     def split(self, x: np.ndarray, padding: float | bool) -> np.ndarray:
         """Return x with each of the two axes parted into which patch, and where in it."""
         width = [(0, wide - n) for wide, n in zip(self.padded, x.shape, strict=True)]
-        pair = self.layout.slice_axes
-        parted = [(n // self.side, self.side) if axis in pair else (n,) for axis, n in enumerate(self.padded)]
-        return np.pad(x, width, constant_values=padding).reshape([n for part in parted for n in part])
+        return np.pad(x, width, constant_values=padding).reshape(self.parted)
 
     def join(self, x: np.ndarray) -> np.ndarray:
         """Undo :meth:`split`."""

@@ -33,6 +33,18 @@ def duration(seconds: float) -> str:
     return f"{hours} h {left:02d} min" if hours else f"{minutes} min {rest:02d} s"
 
 
+def in_bytes(size: int) -> str:
+    """Write a number of bytes for reading.
+
+    >>> in_bytes(69), in_bytes(1400), in_bytes(8_300_000_000)
+    ('69 bytes', '1.4 kB', '8.3 GB')
+    """
+    for unit, name in ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
+        if size >= unit:
+            return f"{size / unit:.3g} {name}" if size < 1000 * unit else f"{size / unit:.1e} {name}"
+    return f"{size} bytes"
+
+
 def share(part: int, whole: int) -> str:
     """Write a share in percent; a few of many are never rounded to none or to all.
 

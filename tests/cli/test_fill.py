@@ -17,6 +17,7 @@ import pytest
 import qrank
 from cli.calling import call, one_line
 from qrank.checkpoint import tree
+from qrank.kernels.host import Host
 from qrank.result import Choice, Trial
 
 
@@ -337,3 +338,17 @@ def test_noisy_values_of_an_8_bit_file_are_not_put_back(tmp_path):
         changed[noise] = (np.load(out) != np.load(tmp_path / "film.npy")).mean()
     assert changed["none"] < 0.25
     assert changed["12"] > 0.8
+
+
+def test_shape_memory_and_time_are_told_first(tmp_path, low_rank, monkeypatch):
+    np.save(tmp_path / "in.npy", low_rank)
+    words = ("fill", tmp_path / "in.npy", "-o", tmp_path / "out.npy", "--drop", 0.3, "--method", "vmtqn")
+    first, memory, seconds, *_ = call(*words).stdout.splitlines()
+    assert "16 axis0 x 18 axis1 x 6 axis2" in first
+    assert re.fullmatch(r"memory: about [\d.]+ [kM]B beside the data \([\d.]+ GB are free\)", memory), memory
+    assert seconds == "time: about a second"
+    monkeypatch.setattr("qrank.api.estimate.SMALL", 0)
+    monkeypatch.setattr(Host, "free_memory", staticmethod(lambda: 2000))
+    refused = one_line(call(*words, code=2))
+    assert "completing 16 x 18 x 6 with vmtqn takes about" in refused
+    assert "2 kB are free" in refused

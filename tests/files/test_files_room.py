@@ -23,6 +23,7 @@ from PIL import Image
 
 from qrank.errors import FileError
 from qrank.files import read, room, write
+from qrank.kernels import free
 
 HUGE = (1 << 10, 1 << 10, 1 << 10)  # 8 GB of float64
 MOST = 150  # MB that reading a lying file may take beside what the libraries take
@@ -268,14 +269,14 @@ def machine(folder: Path, monkeypatch, files: dict[str, str]) -> None:
     for name, text in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
-    monkeypatch.setattr(room, "PROC", folder / "proc")
-    monkeypatch.setattr(room, "CGROUPS", folder / "cgroup")
+    monkeypatch.setattr(free, "PROC", folder / "proc")
+    monkeypatch.setattr(free, "CGROUPS", folder / "cgroup")
 
 
 def test_the_smallest_limit_counts(tmp_path, monkeypatch):
-    monkeypatch.setattr(room, "resource", None)
+    monkeypatch.setattr(free, "resource", None)
     machine(tmp_path, monkeypatch, {"proc/meminfo": "MemTotal: 9 kB\nMemAvailable:    8000 kB\n"})
-    assert room.free_memory() == 8000 << 10
+    assert free.free_memory() == 8000 << 10
     # Version 2: the group itself has no limit, the one above it has.
     machine(
         tmp_path,
@@ -289,7 +290,7 @@ def test_the_smallest_limit_counts(tmp_path, monkeypatch):
             "cgroup/a/memory.stat": "anon 5\ninactive_file 500\n",
         },
     )
-    assert room.free_memory() == 2500
+    assert free.free_memory() == 2500
     # Version 1, within a container: the path is the host's, and the root is the group.
     machine(
         tmp_path,
@@ -300,14 +301,14 @@ def test_the_smallest_limit_counts(tmp_path, monkeypatch):
             "cgroup/memory/memory.usage_in_bytes": "3500\n",
         },
     )
-    assert room.free_memory() == 500
+    assert free.free_memory() == 500
 
 
 def test_the_limit_of_the_process_counts():
     resource = pytest.importorskip("resource")
     code = (
         "import resource; resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))\n"
-        "from qrank.files.room import free_memory; print(free_memory())"
+        "from qrank.kernels.free import free_memory; print(free_memory())"
     )
     assert resource
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

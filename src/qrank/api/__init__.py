@@ -1,6 +1,7 @@
 """What users call: the input checked, the method looked up and run, the answer given back in the input's own kind."""
 
 from .complete import complete
+from .estimate import Estimate, estimated
 from .inputs import checked_bounds, guessed_axes
 
-__all__ = ["checked_bounds", "complete", "guessed_axes"]
+__all__ = ["Estimate", "checked_bounds", "complete", "estimated", "guessed_axes"]

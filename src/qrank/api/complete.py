@@ -16,7 +16,9 @@ from ..methods import Auto, Method
 from ..patches import Patches
 from ..problem import Problem
 from ..result import Completion, OnStep, Status
+from ..tensor import Layout
 from .answer import Answer, answered, from_nearby, undetermined
+from .estimate import check_fits
 from .inputs import checked_bounds, checkpoint_of, guessed_axes, method_of
 
 
@@ -100,12 +102,15 @@ def complete(
     known = kind.known(y, observed)
     if slice_axes is None:
         slice_axes = guessed_axes(y, known) if isinstance(chosen, Auto) else (0, 1)
-    problem = Problem.of(y, known, slice_axes)
-    layout = problem.layout
+    layout = Layout.of(known.shape, slice_axes)
     cut = Patches(layout, patch) if patch != 0 else None
+    stack = layout if cut is None else Layout.of(cut.parted, cut.slice_axes)
+    check_fits(kind, y, known, stack, chosen, bool(holdout), marked=observed is None)
+    problem = Problem.of(y, known, slice_axes)
     fixed, rng = rng is not None, np.random.default_rng(rng)
     if cut is not None:
         problem = Problem.of(cut.split(kind.values(y), 0), cut.split(known, False), cut.slice_axes)
+    check_fits(kind, problem.y, known, stack, chosen, bool(holdout))  # now that it is known what had to be copied
     with journal:
         if chosen.fit.exact and known.all():
             found = Answer(problem.y.copy(), Status.COMPLETE)
@@ -121,9 +126,8 @@ def complete(
         x, error = problem.unscaled(found.x), None if found.error is None else problem.unscaled(found.error)
         if cut is not None:
             x, error = cut.join(x), None if error is None else cut.join(error)
-        low, high = checked_bounds(bounds, y)
-        if low is not None or high is not None:
-            x = np.clip(x, low, high)
+        if (limits := checked_bounds(bounds, y)) != (None, None):
+            x = np.clip(x, *limits)
         blind = (
             np.zeros(known.shape, dtype=bool) if found.status is Status.COMPLETE else undetermined(chosen, problem, cut)
         )

@@ -16,7 +16,7 @@ import typer
 from rich.console import Console
 
 from .. import files
-from ..api import complete, guessed_axes
+from ..api import Estimate, complete, estimated, guessed_axes
 from ..checkpoint import Checkpoint
 from ..errors import InputError
 from ..files import Loaded
@@ -24,12 +24,13 @@ from ..files.loaded import restore
 from ..files.missing import missing_mask
 from ..files.options import parse_dtype
 from ..fit import Fit
+from ..kernels.free import free_memory
 from ..methods import Auto, Method, method_named
 from ..patches import Patches
 from ..report import check_packages, write_report
 from ..result import Completion, OnStep, Status
 from ..tensor import Layout
-from ..text import duration
+from ..text import duration, in_bytes
 from . import options
 from .outcome import check_apart, told_truly
 from .progress import Stopper, live_line
@@ -147,6 +148,15 @@ class Job:
         third = " and ".join(names[axis] for axis in self.layout.rest) or "none (a single slice)"
         return f"{pair}; third mode: {third}, length {self.layout.n3}"
 
+    def estimate(self) -> Estimate:
+        """Return what the run will take: of copies one in the type to compute in, the problem's, and one without what is held out."""
+        side, n = self.settings["patch"], self.missing.size
+        cut = Patches(self.layout, side) if side else None
+        layout = self.layout if cut is None else Layout.of(cut.parted, cut.slice_axes)
+        arrays = (self.loaded.data.dtype != self.dtype) + 1 + bool(self.settings["holdout"])
+        copies = arrays * n * self.dtype.itemsize + (2 + bool(self.settings["holdout"])) * n
+        return estimated(layout, self.dtype, self.method, 1 - float(self.missing.mean()), copies)
+
     def run(self, on_step: OnStep) -> Completion:
         """Fill what is missing; the answer has the type that is computed in."""
         work, axes = self.loaded.data.astype(self.dtype, copy=False), self.layout.slice_axes
@@ -159,6 +169,12 @@ def _fill(job: Job, source: str, output: str, report: Path | None, quiet: bool, 
     out, loaded, missing = screen(quiet), job.loaded, job.missing
     facts = {"input": source, "output": output} | job.facts()
     out.print(f"{source}: {loaded.kind}, {sizes(loaded.data.shape, loaded.axes)}, {loaded.data.dtype}")
+    if missing.any():
+        estimate = job.estimate()
+        free = free_memory()
+        out.print(f"memory: {estimate}" + ("" if free is None else f" ({in_bytes(free)} are free)"))
+        out.print(f"time: {estimate.time}")
+        facts |= {"memory_estimate": round(estimate.memory), "seconds_estimate": estimate.forecast}
     out.print(f"slices: {job.slices()}")
     if not missing.any():
         out.print("nothing is missing: the data are written unchanged")

@@ -15,8 +15,9 @@ import numpy as np
 from qrank.errors import FileError
 from qrank.files.guard import pickled
 from qrank.files.loaded import Ask, Loaded, find_slice_axes, numeric, plain_axes, source_of, take_frames
-from qrank.files.room import DEFLATE, DENSEST, PLAIN, check_room, in_bytes
+from qrank.files.room import DEFLATE, DENSEST, PLAIN, check_room
 from qrank.files.which_array import choose
+from qrank.text import in_bytes
 
 LONGEST_HEADER = 1 << 16  # bytes; one that names shape and type has a hundred
 DENSITY = {zipfile.ZIP_STORED: PLAIN, zipfile.ZIP_DEFLATED: DEFLATE}

@@ -19,6 +19,7 @@ class Kernels:
     - values(array): its numbers in the floating type to compute in
     - scaled(values, known, layout): y (slices last, 0 where missing), the mask alike, the exponent of the scale
     - fibre_counts(mask): for each axis how many fibres have 0, 1, … known entries, NumPy arrays
+    - free_memory(): the bytes that can still be taken where its arrays are, None: unknown
     - unscaled(x, layout, exponent): x in the unit and the axes of the array
     - typed(x, array): x with the floating type of the array
     - keep(x, array, known): x, with the array's own values where they are known
@@ -55,6 +56,10 @@ class Kernels:
     - matmul(a, b, out=None)
     - slope(turn, b, prox, v=None): B (turn^T B - prox)^T, B = b or v^T b
     """
+
+    def free_memory(self) -> int | None:
+        """Return that it is not known: then no run is refused before it starts."""
+        return None
 
     def __getattr__(self, operation: str) -> Any:
         if operation.startswith("_"):

@@ -13,6 +13,7 @@ from . import products
 from .advance import advance, known_entries
 from .arrange import add_arranged, arranged, sampled
 from .base import Kernels
+from .free import free_memory
 from .principal import from_left, principal, short_side, under_left, under_principal
 from .shrink import shrink
 from .smoothing import smooth_fill, smoothness
@@ -45,6 +46,10 @@ class Host(Kernels):
     from_left = staticmethod(from_left)
     principal = staticmethod(principal)
     under_principal = staticmethod(under_principal)
+
+    def free_memory(self) -> int | None:
+        """Return what is free of the machine's memory, within the limits of the process."""
+        return free_memory()
 
     def eps(self, t: np.ndarray) -> float:
         """Return the precision of the floating type."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -13,7 +14,9 @@ from ..fit import Exact
 from ..kernels.memory import Workspace
 from ..problem import Problem
 from ..result import Step
+from ..tensor import Layout
 from ..transforms import Transform
+from .needs import Needs
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -61,6 +64,12 @@ class Method:
         It ends no run. Of convex problems, answers were then within 5e-4 of the optimum, with a tol of 1e-5.
         """
         return 10 * tolerance
+
+    def needs(self, layout: Layout, dtype: np.dtype, p: float) -> Needs:
+        """Return what a run takes of an array of this layout and type, of which a share p is known: before it starts."""
+        return Needs(
+            math.prod(layout.shape) * np.dtype(dtype).itemsize, math.nan, self.max_steps
+        )  # the answer at least
 
     def init(self, problem: Problem, work: Workspace) -> Any:
         """Return the state before the first step."""

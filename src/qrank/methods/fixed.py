@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -11,7 +12,10 @@ import numpy as np
 from ..errors import InputError
 from ..priors import Fixed, Learner, Prior, QNorm
 from ..problem import Problem
+from ..tensor import Layout
 from ..transforms import Cosine, Fourier, Identity, Matrix, Transform, pca, random_orthogonal, transform_of, wavelet
+from . import needs
+from .needs import Needs, Size
 from .tqn import Recipe
 
 
@@ -20,6 +24,12 @@ class FixedQ(Recipe):
     """Methods whose transform does not change in a run."""
 
     made: ClassVar[Any]  # who makes it, from the length of the third mode
+    split: ClassVar[bool] = False  # its slices are complex, given by their parts
+
+    def needs_of_prior(self, layout: Layout, size: Size) -> Needs:
+        """Return what shrinking under the transform takes, and the two transforms of a step."""
+        found = needs.shrinking(-(-size.n3 // 2) if self.split else size.n3, size, self.split)
+        return found + Needs(0, 10 * size.entries * math.log2(size.n3 + 1), 0)
 
     def undetermined(self, problem: Problem) -> Any:
         """Return rows and columns of which nothing is known in any slice: the transform tells a slice from the others."""
@@ -49,6 +59,10 @@ class TQN(FixedQ):
 
     q: Any = None
 
+    def needs_of_prior(self, layout: Layout, size: Size) -> Needs:
+        """Return what shrinking takes, and checks of q and products by it."""
+        return super().needs_of_prior(layout, size) + _dense(size, copies=3)
+
     @cached_property
     def _given(self) -> Transform:
         """Return q as a transform; that its columns are orthonormal is checked once."""
@@ -65,6 +79,7 @@ class TNN(FixedQ):
     """Q = Fourier."""
 
     name: ClassVar[str] = "tnn"
+    split: ClassVar[bool] = True
     about: ClassVar[str] = "tensor nuclear norm: Fourier transform (Lu et al. 2018)"
     made: ClassVar[Any] = Fourier
 
@@ -83,6 +98,10 @@ class TTNN(FixedQ):
     name: ClassVar[str] = "ttnn"
     about: ClassVar[str] = "tensor nuclear norm with the Daubechies-4 wavelet transform (Song et al. 2019)"
     made: ClassVar[Any] = staticmethod(wavelet)
+
+    def needs_of_prior(self, layout: Layout, size: Size) -> Needs:
+        """Return what shrinking takes, and products, sparse ones beside the spare array, as measured."""
+        return super().needs_of_prior(layout, size) + Needs(0.4 * size.bytes, 0, 0)
 
 
 class Slicewise(FixedQ):
@@ -112,6 +131,10 @@ class TQNRandom(FixedQ):
 
     rho: float | None = 1.1
 
+    def needs_of_prior(self, layout: Layout, size: Size) -> Needs:
+        """Return what shrinking takes, and making Q and products by it."""
+        return super().needs_of_prior(layout, size) + _dense(size, copies=5)
+
     def learner(self, problem: Problem) -> Learner:
         """Return a random square Q, drawn when the run starts."""
         n3 = problem.layout.n3
@@ -135,6 +158,10 @@ class TQNOracle(FixedQ):
     rho: float | None = 1.1
     truth: Any = None
 
+    def needs_of_prior(self, layout: Layout, size: Size) -> Needs:
+        """Return what shrinking takes, and making Q of the truth and products by it."""
+        return super().needs_of_prior(layout, size) + _dense(size, copies=2) + Needs(3 * 8 * size.entries, 0, 0)
+
     def learner(self, problem: Problem) -> Learner:
         """Return PCA(truth, 3, r), made when the run starts."""
         layout = problem.layout
@@ -154,3 +181,8 @@ class TQNOracle(FixedQ):
             return Matrix(q[:, (size > 1e-12 * size[0]) | (np.arange(len(size)) == 0)])
 
         return Fixed(made)
+
+
+def _dense(size: Size, copies: int) -> Needs:
+    """Return what a matrix Q takes, which is checked or made in double precision, and two products by it."""
+    return Needs(copies * 8 * size.n3**2, 4 * size.entries * size.n3, 0)

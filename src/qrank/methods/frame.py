@@ -55,9 +55,12 @@ from ..kernels.spectral import spectral_norm
 from ..penalties import penalty_named
 from ..problem import Problem
 from ..result import Step
+from ..tensor import Layout
 from ..transforms import Framelet, Matrix, Transform, checked_matrix
 from ..transforms.framelets import usual_levels
+from . import needs
 from .base import Method
+from .needs import Needs, Size
 from .schedule import DIGITS, FIRST, most, within
 
 TOGETHER = 1 << 17  # entries of the slices that are worked on together
@@ -95,6 +98,17 @@ class Analysis(Method):
     def transform(self, n3: int) -> tuple[Transform, float]:
         """Return L for a third mode of length n3, and tau = ||L||_2^2."""
         raise AssertionError(f"{self.name} defines no transform")
+
+    def needs(self, layout: Layout, dtype: np.dtype, p: float) -> Needs:
+        """Return what X, Z, the spare array and R take, and bands of slices."""
+        size = Size.of(layout, dtype)
+        redundant, item = self.transform(size.n3)[0].r, 4 if self._short else size.item
+        room = min(size.n3, max(TOGETHER // (size.n1 * size.n2), 4 * threads.count())) * size.n1 * size.n2
+        memory = size.bytes + 2 * size.entries * item + redundant * (3 if self._short else item) * size.n1 * size.n2
+        memory += room * (2 * item + size.item)
+        flops = 30 * redundant * size.n1 * size.n2
+        steps = needs.growing(self.rho, self.max_steps, 7.5)
+        return Needs(memory, flops, steps) + needs.shrinking(redundant, size) + needs.pieces(3, size, 33000)
 
     def init(self, problem: Problem, work: Workspace) -> State:
         """Start from X = Y, zero where missing, and Lambda = 0."""

@@ -32,6 +32,8 @@ class Interpolate(Fill):
     """
 
     name: ClassVar[str] = "interpolate"
+    times: ClassVar[float] = 2.6
+    work: ClassVar[float] = 2e3
     about: ClassVar[str] = "linear interpolation along one axis, by default the smoothest"
 
     axis: int | None = None  # of the array as it is given

@@ -18,7 +18,9 @@ from ..kernels.memory import Workspace
 from ..priors import Seen
 from ..problem import Problem
 from ..result import Step
+from ..tensor import Layout
 from .gaussian import GaussianPatches
+from .needs import Needs
 from .tqn import State
 from .views import Views, whole
 
@@ -46,6 +48,11 @@ class Joined(Views):
     def seen(self, problem: Problem) -> list[Seen]:
         """Return the views, and the patches as one more."""
         return [*super().seen(problem), Seen(self._patches().beside(problem), whole(problem.y.ndim))]
+
+    def needs(self, layout: Layout, dtype: np.dtype, p: float) -> Needs:
+        """Return what the views take, which come first, and the patches beside them."""
+        views, patches = super().needs(layout, dtype, p), self._patches().needs(layout, dtype, p)
+        return Needs(max(views.memory, patches.memory), views.flops, STEPS + patches.steps)
 
     def pace(self, problem: Problem) -> tuple[float, float]:
         """Return how far below v sigma starts, and by how much it falls in a step."""

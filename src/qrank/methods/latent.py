@@ -39,7 +39,10 @@ from ..kernels.products import sums
 from ..kernels.unfoldings import Piece, Unfolding, accumulate, unfolding_norm
 from ..problem import Problem
 from ..result import Step
+from ..tensor import Layout
+from . import needs
 from .base import Method
+from .needs import Needs, Size
 from .schedule import FIRST, most, within
 from .weights import check_weights, mode_weights
 
@@ -80,6 +83,14 @@ class Latent(Method):
 
     def _least(self, problem: Problem) -> float:
         return 1 / most(None if self.eta_min is None else 1 / self.eta_min, problem)
+
+    def needs(self, layout: Layout, dtype: np.dtype, p: float) -> Needs:
+        """Return what the parts, their sum, A and the spare array take, and one unfolding at a time."""
+        size, shape = Size.of(layout, dtype), layout.inner_shape
+        each = [needs.unfolding(shape, i, size.item) for i in range(len(shape))]
+        memory = (len(shape) + 3) * size.bytes + max(one.memory for one in each)
+        steps = needs.growing(self.rho, self.max_steps, 4.2)
+        return Needs(memory, sum(one.flops for one in each), steps) + needs.pieces(5, size, 1200)
 
     def init(self, problem: Problem, work: Workspace) -> State:
         """Start from X_k = 0 and A = Y."""

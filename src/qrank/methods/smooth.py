@@ -29,6 +29,8 @@ class Smooth(Fill):
     """
 
     name: ClassVar[str] = "smooth"
+    times: ClassVar[float] = 6.5
+    work: ClassVar[float] = 4e3
     about: ClassVar[str] = "Gaussian means of the known entries nearby, along the axes that are smooth"
 
     def filled(self, problem: Problem, work: Workspace) -> np.ndarray:

@@ -56,7 +56,10 @@ from ..kernels.products import keep_known, sums
 from ..kernels.unfoldings import Piece, Unfolding, accumulate, square, unfolding_norm
 from ..problem import Problem
 from ..result import Step
+from ..tensor import Layout
+from . import needs
 from .base import Method
+from .needs import Needs, Size
 from .schedule import DIGITS, FIRST, most, within
 from .weights import check_weights, mode_weights
 
@@ -65,6 +68,17 @@ def first_coupling(problem: Problem, alpha: np.ndarray) -> float:
     """Return the least beta for which a threshold alpha_i / beta is the share FIRST of a largest singular value."""
     ratios = [unfolding_norm(problem.y, i) / a for i, a in enumerate(alpha) if a > 0]
     return 1 / (FIRST * (max(ratios) or 1.0))
+
+
+def _needs(
+    arrays: float, layout: Layout, dtype: np.dtype, alpha: Sequence[float] | None, steps: float, work: float
+) -> Needs:
+    """Return what so many arrays take, and the unfoldings that have weight, one at a time."""
+    size, axes = Size.of(layout, dtype), layout.rest + layout.slice_axes
+    modes = [i for i, axis in enumerate(axes) if alpha is None or len(alpha) != len(axes) or alpha[axis] > 0]
+    each = [needs.unfolding(layout.inner_shape, i, size.item) for i in modes]
+    memory = arrays * size.bytes + max(one.memory for one in each)
+    return Needs(memory, sum(one.flops for one in each), steps) + needs.pieces(4, size, work)
 
 
 class SiLRTCState(NamedTuple):
@@ -96,6 +110,10 @@ class SiLRTC(Method):
         check_weights("alpha", self.alpha)
         self.check("rho", at_least=1)
         self.check("beta0", "beta_max", above=0)
+
+    def needs(self, layout: Layout, dtype: np.dtype, p: float) -> Needs:
+        """Return what X, W and the spare array take, and one unfolding at a time."""
+        return _needs(3, layout, dtype, self.alpha, needs.growing(self.rho, self.max_steps, 11), 2400)
 
     def init(self, problem: Problem, work: Workspace) -> SiLRTCState:
         """Start from X = T, zero where missing."""
@@ -181,6 +199,15 @@ class HaLRTC(Method):
         check_weights("alpha", self.alpha)
         self.check("rho", at_least=1)
         self.check("mu0", "mu_max", above=0)
+
+    def needs(self, layout: Layout, dtype: np.dtype, p: float) -> Needs:
+        """Return what W, the spare array and the multipliers take, these in single precision unless tol is small."""
+        size = Size.of(layout, dtype)
+        modes = len(layout.shape) if self.alpha is None else int(np.count_nonzero(self.alpha))
+        single = min(1.0, 4 / size.item) if self.tol >= DIGITS else 1.0
+        return _needs(
+            2 + (modes - 1) * single, layout, dtype, self.alpha, needs.growing(self.rho, self.max_steps, 3.5), 4800
+        )
 
     def init(self, problem: Problem, work: Workspace) -> HaLRTCState:
         """Start from X = T, zero where missing, and Y_i = 0."""

@@ -53,7 +53,10 @@ from ..kernels.products import keep_known, sums
 from ..kernels.unfoldings import Piece, Unfolding, accumulate, square
 from ..problem import Problem
 from ..result import Step
+from ..tensor import Layout
+from . import needs
 from .base import Method, check_number
+from .needs import Needs, Size
 from .weights import check_weights, mode_weights
 
 STRATEGIES = ("increase", "decrease", "fixed")
@@ -111,6 +114,22 @@ class TMac(Method):
         low = [min(a, b) for a, b in zip(_each("rank_min", self.rank_min, axes), high, strict=True)]
         more = [max(1, r // 20) for r in high] if self.rank_step is None else _each("rank_step", self.rank_step, axes)
         return low, high, more
+
+    def needs(self, layout: Layout, dtype: np.dtype, p: float) -> Needs:
+        """Return what Z, the spare array and the factors take, of half the ranks that they may have, one twice while it grows."""
+        size, shape = Size.of(layout, dtype), layout.inner_shape
+        n = size.entries
+        free = _compatible([_rank_within(m, n // m, self.freedom * p * n) for m in shape])
+        ranks = [min(r, m, n // m) for r, m in zip(free, shape, strict=True)]
+        if self.rank_max is not None:
+            ranks = [
+                min(r, m)
+                for r, m in zip(_each("rank_max", self.rank_max, layout.rest + layout.slice_axes), shape, strict=True)
+            ]
+        factors = [r * (n // m) * size.item for r, m in zip(ranks, shape, strict=True)]
+        flops = sum(8 * r * n for r in ranks)
+        memory, steps = 2 * size.bytes + (sum(factors) + max(factors)) / 2, min(60, self.max_steps)
+        return Needs(memory, flops, steps) + needs.pieces(8, size, 1200)
 
     def init(self, problem: Problem, work: Workspace) -> State:
         """Start from Z = M, zero where missing, and random Y_n."""

@@ -30,8 +30,11 @@ from ..penalties import penalty_named
 from ..priors import STARTS, ManifoldDescent, MaximalVariance, PrintedDescent, Prior, QNorm
 from ..problem import Problem
 from ..result import Step
+from ..tensor import Layout
 from ..transforms import Transform, check_r
+from . import needs
 from .base import Method
+from .needs import Needs, Size
 from .schedule import FIRST, growth, most, pace, within
 
 # The paper's settings, of which a method takes those that it has
@@ -95,6 +98,17 @@ class Recipe(Method):
         """How the answer agrees with what is known."""
         return Exact(self.absolute) if self.noise is None else Noisy(float(self.noise))
 
+    def needs(self, layout: Layout, dtype: np.dtype, p: float) -> Needs:
+        """Return what T, the spare array, the prior and the pass take; X on Omega for the paper's rule, U and W for noise."""
+        size = Size.of(layout, dtype)
+        kept = p * self.absolute if self.noise is None else 5  # temporary ones counted
+        state = Needs((2 + kept) * size.bytes, 0, needs.growing(self.rho, self.max_steps))
+        return state + needs.passes(size) + self.needs_of_prior(layout, size)
+
+    def needs_of_prior(self, layout: Layout, size: Size) -> Needs:
+        """Return what the prior takes beside that."""
+        raise AssertionError(f"{self.name} does not say what its prior needs")
+
     def init(self, problem: Problem, work: Workspace) -> State:
         """Start where the prior leaves little of the zero-filled data."""
         t, prior = kernels.of(problem.y).copy(problem.stack), self.prior(problem)
@@ -150,6 +164,13 @@ class Learning(Recipe):
         super().__post_init__()
         self.check("update_every", "r", at_least=1, whole=True)
 
+    def needs_of_prior(self, layout: Layout, size: Size) -> Needs:
+        """Return what learning Q and shrinking under it take."""
+        r = check_r(self.r, layout)
+        found = needs.learning(r, size) + needs.shrinking(r, size)
+        found = found._replace(memory=max(found.memory, needs.returned(size)))
+        return found if self.update_every == 1 else found + Needs(size.n3 * r * size.item, 0, 0)
+
     def _full(self, problem: Problem) -> int:
         """Return the columns of Q, times the singular values of a slice."""
         return check_r(self.r, problem.layout) * min(problem.layout.slice_shape)
@@ -193,6 +214,17 @@ class MOTQN(Learning):
             raise InputError(f"start must be one of {', '.join(map(repr, STARTS))}, not {self.start!r}")
         if self.step_size not in ("backtracking", "printed"):
             raise InputError(f"step_size must be 'backtracking' or 'printed', not {self.step_size!r}")
+
+    def needs_of_prior(self, layout: Layout, size: Size) -> Needs:
+        """Return what V, R, Q and the descent take; a descent shrinks once or twice more."""
+        r, found = check_r(self.r, layout), super().needs_of_prior(layout, size)
+        confined = size.bytes * r / size.n3 if r < size.n3 else 0.0  # T x_3 V
+        rotations = 8 * r * r * size.item
+        return Needs(
+            found.memory + 3 * size.n3 * r * size.item + rotations + confined + needs.BLAS * 2,
+            (1 + 1.5 * self.descents) * found.flops,
+            0,
+        )
 
     def prior(self, problem: Problem) -> Prior:
         """Return the Q-norm with manifold descent."""

@@ -32,6 +32,9 @@ from ..kernels.smoothing import ROUGH
 from ..priors import Average, MaximalVariance, QNorm, Seen
 from ..problem import Problem
 from ..result import Step
+from ..tensor import Layout
+from . import needs
+from .needs import Needs, Size
 from .schedule import known_around, within
 from .tqn import Recipe, State
 
@@ -45,6 +48,7 @@ SLIGHT = 0.03  # views of less weight than this are left out afterwards
 STANDS = 1.05  # the rank stands still if it grows by less than this while sigma falls by e
 FULL = 0.6  # and if it is below this part of what it could be
 LINGER = 15  # steps at the level of the noise
+SMALLER = 1.8  # measured: what the many small pieces of views take beside the operations in them
 WARM = 8.0  # a run from an earlier answer starts so many times below v
 
 
@@ -122,6 +126,18 @@ class Views(Recipe):
     def fit(self) -> Fit:
         """How the answer agrees with what is known."""
         return Exact(self.absolute, RELAX) if self.noise is None else super().fit
+
+    def needs(self, layout: Layout, dtype: np.dtype, p: float) -> Needs:
+        """Return what T, X, a view of T and its X take in single precision, and the largest Gram matrix of a view."""
+        size, double = Size.of(layout, np.dtype(np.float32)), np.dtype(dtype).itemsize > 4
+        shape, steps = layout.inner_shape, steps_for(p) if self.steps is None else self.steps
+        found = [Size(*view.stack_shape(shape), size.item) for view in views_of(shape, (True,) * len(shape))]
+        each = [needs.learning(one.short, one) + needs.shrinking(one.short, one) for one in found]
+        padded = max(one.bytes for one in found)
+        # T and X; a view and its spare array; y itself where it was in double precision; at the end the answer in that
+        memory = (2 + double) * size.bytes + 2 * padded + max(one.memory for one in each)
+        flops = sum(one.flops for one in each) + (needs.CALLS + needs.PASS * size.entries) * len(each)
+        return Needs(memory, SMALLER * flops, min(steps, self.max_steps)) + needs.passes(size)
 
     def seen(self, problem: Problem) -> list[Seen]:
         """Return the views of the array, each with its prior."""
