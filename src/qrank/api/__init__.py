@@ -2,5 +2,7 @@
 
 from .complete import complete
 from .inputs import checked_bounds, guessed_axes
+from .recover import recover
+from .separate import denoise, separate
 
-__all__ = ["checked_bounds", "complete", "guessed_axes"]
+__all__ = ["checked_bounds", "complete", "denoise", "guessed_axes", "recover", "separate"]

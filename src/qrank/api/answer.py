@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .. import kernels
 from ..checkpoint import Journal
 from ..choose import choose
 from ..errors import UndeterminedWarning
@@ -27,6 +28,7 @@ class Answer(NamedTuple):
     transform: Any = None
     error: Any = None
     choice: Choice | None = None
+    outliers: Any = None  # what was taken out of the known values as wrong
     judged: bool = True  # `auto`: what is hidden told of entries of which low rank says nothing, too
 
 
@@ -37,14 +39,16 @@ def answered(
     if isinstance(method, Auto):
         found = choose(problem, method, rng, on_step, journal)
         journal.flush()
-        return Answer(found.x, found.status, found.records, None, found.error, found.choice, found.judged)
+        return Answer(found.x, found.status, found.records, None, found.error, found.choice, None, found.judged)
     run, records = _followed(problem, method, rng, on_step, journal)
     journal.flush()
     error = run.deviation()
     if error is not None:
         error = np.where(problem.observed, 0, error)
     x, transform = run.answer(), run.learned()
-    return Answer(x, run.status, records, transform, error)
+    outliers = method.outliers_of(problem, run.state)
+    outliers = None if outliers is None else kernels.of(outliers).copy(outliers).reshape(problem.y.shape)
+    return Answer(x, run.status, records, transform, error, outliers=outliers)
 
 
 def _followed(
