@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from qrank import data
-from qrank.choose.hide import hidden, surroundings
+from qrank.choose.hide import hidden, of_poor_planes, surroundings
 
 SHAPE = (24, 40, 50)
 
@@ -61,3 +61,23 @@ def test_one_entry_stays_known(rng):
         found = hidden(known, rng)
         assert not (found & ~known).any()
         assert found.any()
+
+
+def test_poor_frames_tell_of_themselves(rng):
+    """Of frames known to a fifth some known entries are hidden, in each of them, and nothing of the others."""
+    known, poor = np.ones(SHAPE, bool), [3, 8, 9, 15]
+    known[poor] = rng.random((4, 40, 50)) < 0.2
+    found = hidden(known, rng)
+    assert not (found & ~known).any()
+    np.testing.assert_array_equal(np.flatnonzero(found.any(axis=(1, 2))), poor)
+    assert (found[poor].sum(axis=(1, 2)) > 0.1 * known[poor].sum(axis=(1, 2))).all()
+    assert found[poor].sum() < 0.4 * known[poor].sum()
+
+
+def test_entries_beside_a_hole_do_not_tell_of_it(rng):
+    """The rows of a wide logo are poor, but what is known of them lies at its side."""
+    known = np.ones(SHAPE, bool)
+    known[:, 10:30, 6:44] = False
+    assert of_poor_planes(known, rng) is not None
+    found = hidden(known, rng)
+    assert (found == found[:1]).all()  # copies of the logo

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from qrank.choose.weigh import weights, widened
+from qrank.choose.weigh import Spread, weights, widened
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -38,3 +38,20 @@ def test_nine_of_ten_errors_lie_within(rng):
     factor = widened(errors, told)
     assert factor == pytest.approx(2, rel=0.05)
     assert (np.abs(errors) <= 1.645 * factor * told).mean() == pytest.approx(0.9, abs=0.002)
+
+
+def test_groups_that_err_together_tell_of_other_groups():
+    """Frames err by very different amounts: what six of them tell must hold for others, on average over many draws."""
+    alone, together = [], []
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        groups = np.repeat(np.arange(12), 200)
+        signs = np.abs(rng.standard_normal((12, 5)))[groups]  # the same in all entries of a frame, and telling nothing
+        errors = np.exp(0.6 * rng.standard_normal(12))[groups] * rng.standard_normal(len(groups))
+        seen, new = groups < 6, groups >= 6
+        for covered, given in ((alone, None), (together, groups[seen])):
+            found = Spread.learned(signs[seen], errors[seen], given)
+            told = np.sqrt(np.maximum(np.square(signs[new]) @ found.factors, 1e-3 * np.mean(errors[seen] ** 2)))
+            covered.append(np.mean(np.abs(errors[new]) <= 1.645 * told))
+    assert np.mean(together) == pytest.approx(0.9, abs=0.03)
+    assert np.mean(alone) < np.mean(together) - 0.03

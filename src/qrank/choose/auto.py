@@ -23,6 +23,7 @@ from .mixture import Mixture
 from .part import part
 from .runner import Runner, Stopped
 from .signs import signs_of
+from .told import known_range, lost_with_others, spread_of
 from .weigh import PAYS, Spread, clearly_better, weights, widened
 
 PART = 1_200_000  # entries of the part that candidates are tried on
@@ -81,7 +82,7 @@ def tried(problem: Problem, auto: Auto, rng: np.random.Generator, on_step: OnSte
         _try_all(trial, auto.effort)
     except Stopped:
         trial.stopped = True
-    return Tried(trial, box, *_weighed(trial, rng, box is not None))
+    return Tried(trial, box, *_weighed(trial, region, box is not None))
 
 
 def choose(problem: Problem, auto: Auto, rng: np.random.Generator, on_step: OnStep | None, journal: Journal) -> Chosen:
@@ -208,7 +209,7 @@ def _try_patches(trial: Runner, joined: Candidate, start: np.ndarray, losing: fl
             return
 
 
-def _weighed(trial: Runner, rng: np.random.Generator, partly: bool) -> tuple[dict, bool, Spread, Choice]:
+def _weighed(trial: Runner, region: Problem, partly: bool) -> tuple[dict, bool, Spread, Choice]:
     """Return the weights by name, whether answers are to be cut to the known range, and how errors are told."""
     problem, names = trial.problem, list(trial.done)
     at, truth = problem.held_out, problem.held_out_values
@@ -216,16 +217,13 @@ def _weighed(trial: Runner, rng: np.random.Generator, partly: bool) -> tuple[dic
     assert truth is not None
     seen = np.stack([trial.done[name].x.reshape(-1)[at] for name in names], axis=1)
     keep, found = _worth_weighing(trial, names, seen), np.zeros(len(names))
-    found[keep] = weights(seen[:, keep], truth, rng)
+    found[keep] = weights(seen[:, keep], truth, trial.rng)
     w = {name: float(weight) for name, weight in zip(names, found, strict=True)}
     low, high = known_range(problem)
     mean = seen @ np.array(list(w.values()))
     cut = bool(np.square(np.clip(mean, low, high) - truth).sum() < PAYS * np.square(mean - truth).sum())
     mean = np.clip(mean, low, high) if cut else mean
-    mixture = Mixture.of(w, trial.done)
-    signs = signs_of(problem, mixture.filled(problem, (low, high) if cut else None), mixture)
-    at_hidden = np.stack([np.broadcast_to(sign(), problem.y.shape).reshape(-1)[at] for sign in signs], axis=1)
-    spread = Spread.learned(at_hidden, mean - truth)
+    spread = spread_of(trial, region, w, cut)
     errors = np.sqrt(np.square(seen - truth[:, None], dtype=float).mean(axis=0)) * problem.scale
     trials = [Trial(n, float(e), float(w[n]), trial.done[n].seconds) for n, e in zip(names, errors, strict=True)]
     trials.sort(key=lambda one: (-one.weight, one.error))
@@ -238,9 +236,10 @@ def _worth_weighing(trial: Runner, names: list[str], seen: np.ndarray) -> np.nda
     """Return which candidates take part: all of them, unless what is missing hangs together.
 
     Nothing of a lost frame or of a sensor's day is known, and the few hidden ones do not tell much. So the plain choice, a
-    simple fill or kriging, is left only for what is clearly better, frame by frame or day by day.
+    simple fill or kriging, is left only for what is clearly better, frame by frame or day by day. Of a frame of which a little is
+    known some of that is hidden, which is a fair sample of what is missing: then all take part.
     """
-    problem, across = trial.problem, candidates.lost_planes(trial.problem.observed)
+    problem, across = trial.problem, lost_with_others(trial.problem)
     at, truth = problem.held_out, problem.held_out_values
     assert at is not None
     assert truth is not None
@@ -257,9 +256,3 @@ def _worth_weighing(trial: Runner, names: list[str], seen: np.ndarray) -> np.nda
     usual = f"interpolate along axis {axes[across]}"
     plain = min(fills, key=lambda k: (names[k] != usual, trial.held_out(trial.done[names[k]].x)))
     return clearly_better(seen, truth, plain, where[across])
-
-
-def known_range(problem: Problem) -> tuple[float, float]:
-    """Return the least and the largest known value, scaled."""
-    known = problem.y[problem.observed]
-    return float(known.min()), float(known.max())

@@ -16,6 +16,9 @@ NEAR = 1.06  # answers that err less than so many times the best are expected to
 OPEN = 0.2  # give or take this
 SPLITS = 4  # into halves, each of which chooses for the other
 COVERED, NORMAL = 0.9, 1.6448536269514722  # the share of errors that lie within so many standard errors
+FOLDS = 8  # of groups, each of which is told of by the others
+APART = 3  # groups that tell of each other, at least
+MOST = 50_000  # entries that factors are learned on
 CLIPPED = 4.0  # errors beyond so many times the root mean square count as this
 
 
@@ -102,8 +105,11 @@ class Spread:
     factors: np.ndarray  # c_k >= 0
 
     @classmethod
-    def learned(cls, signs: np.ndarray, errors: np.ndarray) -> Spread:
+    def learned(cls, signs: np.ndarray, errors: np.ndarray, groups: np.ndarray | None = None) -> Spread:
         """Return factors for signs (n, k) so that squared errors (n,) are met, and 90 % lie within 1.645 of them.
+
+        Entries of one of the groups (n,) err together, and those asked about are of other groups: then 90 % of the entries of
+        some groups are to lie within what the other groups tell.
 
         >>> rng = np.random.default_rng(0)
         >>> size = rng.uniform(0.1, 2, 4000)
@@ -112,17 +118,18 @@ class Spread:
         True
         """
         signs, errors = np.square(signs.astype(float)), np.square(errors.astype(float))
-        mean = float(errors.mean())
-        if mean == 0:
+        if not errors.any():
             return cls(np.zeros(signs.shape[1]))
-        errors = np.minimum(errors, CLIPPED**2 * mean)  # a few large ones would set all factors
-        # Weighed by the expected size: relative misfits of small errors count like those of large ones
-        factors = np.zeros(signs.shape[1])
-        level = np.full(len(errors), mean)
-        for _ in range(5):
-            factors = scipy.optimize.nnls(signs / level[:, None], errors / level)[0]
-            level = np.maximum(signs @ factors, 1e-3 * mean)
-        return cls(factors * widened(np.sqrt(errors), np.sqrt(level)) ** 2)
+        factors, told = _factors(signs, errors), np.empty(len(errors))
+        places = None if groups is None else np.unique(groups)
+        if groups is None or places is None or len(places) < APART:
+            told = _level(signs, factors, errors)
+        else:
+            fold = np.searchsorted(places, groups) % min(len(places), FOLDS)
+            for k in range(fold.max() + 1):
+                others = fold != k
+                told[~others] = _level(signs[~others], _factors(signs[others], errors[others]), errors[others])
+        return cls(factors * widened(np.sqrt(errors), np.sqrt(told)) ** 2)
 
     def __call__(self, signs: Sequence[Callable[[], np.ndarray]], shape: tuple[int, ...]) -> np.ndarray:
         """Return the standard error of every entry of an array of a shape, in single precision, from what makes its signs."""
@@ -133,3 +140,22 @@ class Spread:
                 total += square
         np.maximum(total, 1e-3 * float(total.mean(dtype=float)), out=total)
         return np.sqrt(total, out=total)
+
+
+def _factors(signs: np.ndarray, errors: np.ndarray) -> np.ndarray:
+    """Return factors (k,) of squared signs (n, k) that meet squared errors (n,), of up to MOST entries."""
+    every = max(1, len(errors) // MOST)
+    signs, errors = signs[::every], errors[::every]
+    mean = float(errors.mean())
+    errors = np.minimum(errors, CLIPPED**2 * mean)  # a few large ones would set all factors
+    # Weighed by the expected size: relative misfits of small errors count like those of large ones
+    factors, level = np.zeros(signs.shape[1]), np.full(len(errors), mean)
+    for _ in range(5 if mean > 0 else 0):
+        factors = scipy.optimize.nnls(signs / level[:, None], errors / level)[0]
+        level = _level(signs, factors, errors)
+    return factors
+
+
+def _level(signs: np.ndarray, factors: np.ndarray, errors: np.ndarray) -> np.ndarray:
+    """Return the squared errors that are expected where signs (n, k) are seen, not far below those (m,) that were met."""
+    return np.maximum(signs @ factors, max(1e-3 * float(errors.mean()), 1e-300))
