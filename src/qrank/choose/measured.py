@@ -32,10 +32,10 @@ def choose_measured(
     """Return the answer of what predicts hidden measurements best, or of a weighted sum; under "fast" that of `views`."""
     begun = time.perf_counter()
     count = problem.measured.operator.count
-    few = max(1, round(HIDDEN * count))
+    few = max(FEWEST, round(HIDDEN * count))
     trial = None
     share, errors = {"views": 1.0}, {}
-    if auto.effort != "fast" and few >= FEWEST:
+    if auto.effort != "fast" and few <= count // 5:
         hidden = np.sort(rng.choice(count, few, replace=False))
         trial = Runner(_without(problem, hidden), rng, on_step, journal, auto)
         share, errors = _tried(trial, problem, hidden, auto, rng)
