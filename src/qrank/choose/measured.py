@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from ..checkpoint import Journal
 from ..fit import Measurement, least_norm
-from ..methods import METHODS, Auto, Method
+from ..methods import METHODS, Auto
 from ..problem import Problem
 from ..result import Choice, OnStep, Status, Trial
 from .candidates import Candidate
@@ -61,8 +62,8 @@ def choose_measured(
 
 
 def _candidate(name: str, auto: Auto) -> Candidate:
-    method: Method = METHODS[name].configured(**({} if auto.noise is None else {"noise": auto.noise}))
-    return Candidate(name, method)
+    options: dict[str, Any] = {} if auto.noise is None else {"noise": auto.noise}
+    return Candidate(name, METHODS[name].configured(**options))
 
 
 def _without(problem: Problem, hidden: np.ndarray) -> Problem:

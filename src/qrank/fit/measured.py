@@ -26,6 +26,7 @@ from .base import Agreed, Fit
 from .noisy import DROWNED
 from .operators import Operator
 
+_linear: Any = scipy.sparse.linalg.LinearOperator  # whose stubs know only subclasses
 CAREFUL = 0.1  # conjugate gradients leave so much of how far X was from W in the step before,
 COARSEST, FINEST = 1e-2, 1e-12  # between these shares of b
 MOST = 200  # of their steps at once: what is left is done in the next step of the loop
@@ -102,9 +103,7 @@ def solved(psi: Operator, left: np.ndarray, shift: float, start: np.ndarray, acc
     """
     if psi.tight is not None:
         return left / left.dtype.type(psi.tight + shift)
-    linear = scipy.sparse.linalg.LinearOperator(
-        (psi.count, psi.count), matvec=lambda v: psi.forward(psi.adjoint(v)) + shift * v, dtype=left.dtype
-    )
+    linear = _linear((psi.count, psi.count), matvec=lambda v: psi.forward(psi.adjoint(v)) + shift * v, dtype=left.dtype)
     return scipy.sparse.linalg.cg(linear, left, x0=start, rtol=0.0, atol=accuracy, maxiter=MOST)[0]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import scipy.sparse
@@ -95,6 +95,7 @@ def _functions(given: Any) -> tuple[Callable[[Any], Any], Callable[[Any], Any], 
     """Return forward on an array, the adjoint on a vector, and the shape that the operator itself tells, or None."""
     if isinstance(given, tuple | list) and len(given) == 2 and all(callable(one) for one in given):
         return given[0], given[1], None
+    given = cast(Any, given)
     if all(hasattr(given, name) for name in ("shape", "matvec", "rmatvec")):
         return lambda x: given.matvec(x.reshape(-1)), given.rmatvec, getattr(given, "dims", None)
     if scipy.sparse.issparse(given) or isinstance(given, np.ndarray):
