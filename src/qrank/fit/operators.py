@@ -103,7 +103,9 @@ def _functions(given: Any) -> tuple[Callable[[Any], Any], Callable[[Any], Any], 
             raise KindError(
                 f"an operator given as a matrix has two axes and real numbers, not {given.ndim} and {given.dtype}"
             )
-        turned = given.T.tocsr() if scipy.sparse.issparse(given) else given.T
+        turned: Any = given.T
+        if scipy.sparse.issparse(given):
+            turned = turned.tocsr()
         return lambda x: given @ x.reshape(-1), lambda v: turned @ v, None
     raise KindError(
         "an operator is a boolean mask, a matrix, something with shape, matvec and rmatvec, or two functions, forward and"
