@@ -11,7 +11,7 @@ Low-rank tensor completion with a transform learned from the data (tensor Q-rank
 
 from . import data, metrics, penalties, transforms
 from . import report as _report  # noqa: F401  draws completions from now on
-from .api import complete
+from .api import complete, denoise, recover, separate
 from .checkpoint import Checkpoint
 from .errors import (
     CheckpointWarning,
@@ -62,6 +62,7 @@ __all__ = [
     "compare",
     "complete",
     "data",
+    "denoise",
     "inspect",
     "load_transform",
     "metrics",
@@ -74,6 +75,8 @@ __all__ = [
     "q_singular_values",
     "q_spectral_norm",
     "read",
+    "recover",
+    "separate",
     "stiefel",
     "sum_of_nuclear_norms",
     "tensor_nuclear_norm",

@@ -33,6 +33,9 @@ class Problem:
     layout: Layout
     held_out: np.ndarray | None = None  # flat positions of known entries that the methods do not see
     held_out_values: np.ndarray | None = None
+    measured: Any = (
+        None  # measurements of another kind than entries, scaled (`fit.Measurement`); y is then their least-norm array
+    )
     start: Any = None  # an earlier answer to start from, scaled, of y's shape, for methods that can
 
     @classmethod
@@ -90,7 +93,8 @@ class Problem:
         if kind.eps(self.y) > 1e-9:
             return self
         start = None if self.start is None else kind.single(self.start)
-        found = replace(self, y=kind.single(self.y), start=start)
+        measured = None if self.measured is None else self.measured._replace(values=np.float32(self.measured.values))
+        found = replace(self, y=kind.single(self.y), start=start, measured=measured)
         found.__dict__.update(smoothness=self.smoothness, spread=self.spread)  # to the digit those of the double one
         return found
 

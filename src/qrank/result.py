@@ -126,6 +126,10 @@ class Completion:
     error: Any = field(default=None, repr=False)  # the standard error estimated for each entry, 0 where known; or None
     choice: Choice | None = field(default=None, repr=False)  # what `auto` tried and took
     undetermined: Any = field(default=None, repr=False)  # True where the model says nothing of a filled entry
+    noise: float | None = None  # the standard deviation that what is known was taken to have; None: it was exact
+    outliers: Any = field(
+        default=None, repr=False
+    )  # what was taken out of the known values as wrong, of x's shape; or None
 
     @property
     def seconds(self) -> float:

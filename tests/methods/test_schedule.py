@@ -9,6 +9,7 @@ import qrank
 from conftest import low_rank
 from qrank.methods import METHODS
 from qrank.methods.schedule import CAREFUL, FASTEST, LAST, SLOWEST, growth, known_around, pace
+from qrank.problem import Problem
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.95])
@@ -26,8 +27,9 @@ def test_mu_grows_slowly_where_little_is_known_around_the_holes(rng):
     pixels[:, rng.random((20, 25)) < 0.2] = False
     for holes in (frame, column, pixels):
         assert known_around(holes) < 0.1
-        assert SLOWEST <= pace(holes) < FASTEST
-    assert pace(rng.random((12, 20, 25)) < 0.5) == FASTEST
+        assert SLOWEST <= pace(Problem.of(np.ones(holes.shape), holes, (1, 2))) < FASTEST
+    half = rng.random((12, 20, 25)) < 0.5
+    assert pace(Problem.of(np.ones(half.shape), half, (1, 2))) == FASTEST
 
 
 def next_rho(filled, slip, primal=0.1, change=0.1, fastest=1.2):

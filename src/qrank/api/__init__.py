@@ -3,5 +3,16 @@
 from .complete import complete
 from .estimate import Estimate, estimated
 from .inputs import checked_bounds, guessed_axes
+from .recover import recover
+from .separate import denoise, separate
 
-__all__ = ["Estimate", "checked_bounds", "complete", "estimated", "guessed_axes"]
+__all__ = [
+    "Estimate",
+    "checked_bounds",
+    "complete",
+    "denoise",
+    "estimated",
+    "guessed_axes",
+    "recover",
+    "separate",
+]

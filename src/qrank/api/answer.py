@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .. import kernels
 from ..checkpoint import Journal
 from ..choose import choose
 from ..errors import UndeterminedWarning
@@ -27,24 +28,30 @@ class Answer(NamedTuple):
     transform: Any = None
     error: Any = None
     choice: Choice | None = None
+    outliers: Any = None  # what was taken out of the known values as wrong
     judged: bool = True  # `auto`: what is hidden told of entries of which low rank says nothing, too
 
 
 def answered(
     problem: Problem, method: Method, rng: np.random.Generator, on_step: OnStep | None, journal: Journal
 ) -> Answer:
-    """Run a method, or what `auto` chooses."""
+    """Run a method, or what `auto` chooses; where values may be wrong, that is `views`."""
+    if isinstance(method, Auto) and method.outliers is not None:
+        limits = {"tol": method.tol, "max_steps": method.max_steps, "noise": method.noise, "outliers": method.outliers}
+        method = METHODS["views"].configured(**limits)
     if isinstance(method, Auto):
         found = choose(problem, method, rng, on_step, journal)
         journal.flush()
-        return Answer(found.x, found.status, found.records, None, found.error, found.choice, found.judged)
+        return Answer(found.x, found.status, found.records, None, found.error, found.choice, None, found.judged)
     run, records = _followed(problem, method, rng, on_step, journal)
     journal.flush()
     error = run.deviation()
     if error is not None:
         error = np.where(problem.observed, 0, error)
     x, transform = run.answer(), run.learned()
-    return Answer(x, run.status, records, transform, error)
+    outliers = method.outliers_of(problem, run.state)
+    outliers = None if outliers is None else kernels.of(outliers).copy(outliers).reshape(problem.y.shape)
+    return Answer(x, run.status, records, transform, error, outliers=outliers)
 
 
 def _followed(

@@ -138,5 +138,6 @@ def complete(
         shown = None if error is None else kind.like(kind.typed(error, y), y)
         if found.status is not Status.INTERRUPTED:
             journal.end()
-    about = (chosen, transform, known, layout.slice_axes, shown, found.choice, blind)
+    wrong = None if found.outliers is None else kind.like(kind.typed(problem.unscaled(found.outliers), y), y)
+    about = (chosen, transform, known, layout.slice_axes, shown, found.choice, blind, chosen.noise_level, wrong)
     return Completion(kind.like(x, y), found.status, found.records, *about)

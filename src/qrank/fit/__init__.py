@@ -2,6 +2,21 @@
 
 from .base import Agreed, Fit
 from .exact import Exact
+from .measured import Measured, Measurement, least_norm
 from .noisy import Noisy
+from .operators import Operator, operator_of
+from .robust import KINDS, Robust
 
-__all__ = ["Agreed", "Exact", "Fit", "Noisy"]
+__all__ = [
+    "KINDS",
+    "Agreed",
+    "Exact",
+    "Fit",
+    "Measured",
+    "Measurement",
+    "Noisy",
+    "Operator",
+    "Robust",
+    "least_norm",
+    "operator_of",
+]

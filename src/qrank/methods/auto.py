@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ..errors import InputError, nearest
-from ..fit import Exact, Fit, Noisy
+from ..fit import Exact, Fit, Noisy, Robust
 from ..tensor import Layout
 from . import needs
 from .base import Method
 from .needs import Needs, Size
+from .tqn import checked_outliers
 from .views import Views
 
 EFFORTS = ("fast", "balanced", "best")
@@ -42,10 +43,12 @@ class Auto(Method):
 
     effort: str = "balanced"
     noise: float | None = None  # standard deviation of what is known; then `views` is run, and nothing tried
+    outliers: Any = None  # True or "entries", "fibres": some known values are wrong; likewise
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.check("noise", above=0)
+        object.__setattr__(self, "outliers", checked_outliers(self.outliers))
         if self.effort not in EFFORTS:
             raise InputError(f"there is no effort '{self.effort}'{nearest(str(self.effort), EFFORTS)}")
 
@@ -61,4 +64,6 @@ class Auto(Method):
     @property
     def fit(self) -> Fit:  # pyright: ignore[reportIncompatibleVariableOverride]
         """How the answer agrees with what is known."""
+        if self.outliers is not None:
+            return Robust(self.outliers, self.noise)
         return Exact() if self.noise is None else Noisy(float(self.noise))

@@ -39,6 +39,7 @@ class Method:
     nearby: ClassVar[bool] = False  # where the model says nothing, its answer still comes from the known entries nearby
 
     fit: ClassVar[Any] = Exact()  # how the answer agrees with what is known
+    measures: ClassVar[bool] = False  # what is known may be measured through any linear operator, not only a mask
     presets: ClassVar[dict[str, dict[str, Any]]] = {"default": {}}
 
     tol: float = 1e-5
@@ -85,6 +86,16 @@ class Method:
 
     def learned(self, problem: Problem, state: Any, work: Workspace) -> Transform | None:
         """Return the transform that the run ended with, for methods that have one; no step comes after it."""
+        return None
+
+    @property
+    def noise_level(self) -> float | None:
+        """The standard deviation that what is known is taken to have, in the data's unit; None: it is exact."""
+        noise = getattr(self, "noise", None)
+        return None if noise is None else float(noise)
+
+    def outliers_of(self, problem: Problem, state: Any) -> Any:
+        """Return what was taken out of the known values as wrong, a stack, or None where none of it is."""
         return None
 
     def deviation(self, problem: Problem, state: Any, work: Workspace) -> Any:

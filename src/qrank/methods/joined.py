@@ -35,6 +35,7 @@ class Joined(Views):
     name: ClassVar[str] = "joined"
     about: ClassVar[str] = "views, joined in the last steps by the local Gaussian model of patches"
     after: ClassVar[str | None] = "views"
+    measures: ClassVar[bool] = False  # a block is filled from its known entries
 
     shape: Any = None  # of a block: as for `patches`
 

@@ -45,8 +45,8 @@ def most(given: float | None, problem: Problem) -> float:
     return within(MOST / problem.size if given is None else given * problem.scale, problem)
 
 
-def pace(observed: Any) -> float:
-    """Return rho, by which mu grows in a step, for a mask (n3, n1, n2): 1 + 2.2 p within bounds, p the share that is known.
+def pace(problem: Problem) -> float:
+    """Return rho, by which mu grows in a step: 1 + 2.2 p within bounds, p the share that is known.
 
     What is known spreads to what is missing step by step, the slower the less is known, and mu must not outrun it: too large
     a rho costs decibels where p is small, and takes a whole frame for lost of which only a little is known. So p is what is
@@ -55,10 +55,10 @@ def pace(observed: Any) -> float:
     >>> observed = np.random.default_rng(0).random((20, 30, 40)) < 0.3
     >>> lost = observed.copy()
     >>> lost[:5] &= np.random.default_rng(1).random((5, 30, 40)) < 0.1
-    >>> round(pace(observed), 2), round(pace(lost), 2)
-    (1.2, 1.13)
+    >>> [round(pace(Problem.of(np.ones(lost.shape), known, (1, 2))), 2) for known in (observed, lost)]
+    [1.2, 1.13]
     """
-    return min(max(SLOWEST, 1 + 2.2 * known_around(observed)), FASTEST)
+    return min(max(SLOWEST, 1 + 2.2 * known_share(problem)), FASTEST)
 
 
 def growth(fastest: float, rho: float, filled: float, primal: float, dual: float, change: float) -> float:
@@ -93,6 +93,13 @@ def growth(fastest: float, rho: float, filled: float, primal: float, dual: float
 def _ramp(value: float, low: float, high: float) -> float:
     """Return 0 up to low, 1 from high on, and the straight line between."""
     return min(max((value - low) / (high - low), 0.0), 1.0)
+
+
+def known_share(problem: Problem) -> float:
+    """Return how much is known around what is missing; of other measurements how many there are, over the entries."""
+    if problem.measured is None:
+        return known_around(problem.mask)
+    return min(1.0, len(problem.measured.values) / math.prod(problem.y.shape))
 
 
 def known_around(observed: Any) -> float:

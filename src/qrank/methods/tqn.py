@@ -24,7 +24,7 @@ import numpy as np
 
 from .. import kernels
 from ..errors import InputError
-from ..fit import Exact, Fit, Noisy
+from ..fit import KINDS, Exact, Fit, Measured, Noisy, Robust
 from ..kernels.memory import Workspace
 from ..penalties import penalty_named
 from ..priors import STARTS, ManifoldDescent, MaximalVariance, PrintedDescent, Prior, QNorm
@@ -58,6 +58,7 @@ class Recipe(Method):
     """A prior, a fit and a schedule; which prior, the methods say."""
 
     shares_out: ClassVar[bool] = True
+    measures: ClassVar[bool] = True
     presets: ClassVar[dict[str, dict[str, Any]]] = {"default": {}, "paper": PAPER}
 
     rho: float | None = None  # None: by what is known and what is found (`schedule`), but 1.1 for penalties not mild
@@ -66,6 +67,10 @@ class Recipe(Method):
     penalty: Any = "nuclear"  # a name, or a Penalty, which it is once the method is made
     absolute: bool = False  # the paper's stopping rule, on largest entries in the data's unit
     noise: float | None = field(default=None, repr=False)  # standard deviation of what is known; None: it is exact
+    outliers: Any = field(default=None, repr=False)  # True or "entries", "fibres": some known values are wrong
+    outlier_weight: float | None = field(
+        default=None, repr=False
+    )  # of a wrong value in the objective; None: `fit.robust`
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -74,9 +79,12 @@ class Recipe(Method):
         if self.rho is None and not penalty.mild:
             object.__setattr__(self, "rho", 1.1)  # the answer depends on a slow path
         self.check("rho", at_least=1)
-        self.check("mu0", "mu_max", "noise", above=0)
-        if self.noise is not None and self.absolute:
-            raise InputError("the paper's stopping rule (absolute) is for exact values: leave out noise, or absolute")
+        self.check("mu0", "mu_max", "noise", "outlier_weight", above=0)
+        object.__setattr__(self, "outliers", checked_outliers(self.outliers))
+        if (self.noise is not None or self.outliers is not None) and self.absolute:
+            raise InputError(
+                "the paper's stopping rule (absolute) is for exact values: leave out noise and outliers, or absolute"
+            )
 
     def tolerance(self, eps: float) -> float:
         """Return tol, but 1000 eps at least: the last digits of single precision cost steps in double, for no decibels."""
@@ -96,6 +104,8 @@ class Recipe(Method):
     @property
     def fit(self) -> Fit:  # pyright: ignore[reportIncompatibleVariableOverride]
         """How the answer agrees with what is known."""
+        if self.outliers is not None:
+            return Robust(self.outliers, self.noise, self.outlier_weight)
         return Exact(self.absolute) if self.noise is None else Noisy(float(self.noise))
 
     def needs(self, layout: Layout, dtype: np.dtype, p: float) -> Needs:
@@ -109,13 +119,21 @@ class Recipe(Method):
         """Return what the prior takes beside that."""
         raise AssertionError(f"{self.name} does not say what its prior needs")
 
+    def fitted(self, problem: Problem) -> Fit:
+        """Return how the answer of a problem agrees with what is known of it: entries, or other measurements."""
+        if problem.measured is None:
+            return self.fit
+        if self.outliers is not None:
+            raise InputError("outliers can be found among known entries only, not among other measurements")
+        return Measured(self.noise)
+
     def init(self, problem: Problem, work: Workspace) -> State:
         """Start where the prior leaves little of the zero-filled data."""
         t, prior = kernels.of(problem.y).copy(problem.stack), self.prior(problem)
-        state, fit = prior.start(t, work), self.fit.start(problem, t)
+        state, fit = prior.start(t, work), self.fitted(problem).start(problem, t)
         mu = 1 / (FIRST * (prior.size(t, state, work) or 1.0)) if self.mu0 is None else self.mu0 * problem.scale
-        mu, rho = min(within(mu, problem), 1 / (self._least(problem) or 1e-300)), self.rho or pace(problem.mask)
-        looks = self.rho is None and self.fit.exact and not self.absolute
+        mu, rho = min(within(mu, problem), 1 / (self._least(problem) or 1e-300)), self.rho or pace(problem)
+        looks = self.rho is None and self.fitted(problem).exact and not self.absolute
         if looks and self.mu0 is None:
             # As long as X = 0, T on Omega becomes Y (1 + 1/rho + 1/rho^2 + …): start where that ends.
             ahead = rho / (rho - 1)
@@ -128,7 +146,7 @@ class Recipe(Method):
         t, mu, rho, prior, fit, last, fastest = state
         lam, lam_next = 1 / mu, max(1 / within(rho * mu, problem), self._least(problem))  # (30) mu-update
         found = self.prior(problem)(t, lam, prior, work)  # (26) Q-, (27) X-update
-        agreed = self.fit(problem, t, found.x, lam, lam_next, fit, work)  # (28) E-, (29) Z-update
+        agreed = self.fitted(problem)(problem, t, found.x, lam, lam_next, fit, work)  # (28) E-, (29) Z-update
         residuals = agreed.primal, agreed.dual, agreed.change
         step = Step(found.value, *residuals, mu, found.rank, found.slices, found.learning, settled=mu >= last)
         if fastest:
@@ -142,15 +160,34 @@ class Recipe(Method):
     def _least(self, problem: Problem) -> float:
         """Return where lam stops falling; 0: nowhere."""
         least = 0.0 if self.mu_max is None else 1 / most(self.mu_max, problem)
-        return max(least, self.fit.finest(problem))
+        return max(least, self.fitted(problem).finest(problem))
 
     def answer(self, problem: Problem, state: State, work: Workspace) -> Any:
         """Return X, in memory that the next step overwrites."""
-        return self.fit.answer(problem, state.t, state.fit, work)
+        return self.fitted(problem).answer(problem, state.t, state.fit, work)
+
+    def outliers_of(self, problem: Problem, state: State) -> Any:
+        """Return S, where outliers were looked for."""
+        return None if self.outliers is None else state.fit.s
 
     def learned(self, problem: Problem, state: State, work: Workspace) -> Transform | None:
         """Return the prior's transform; T, which has done its duty, may be overwritten."""
         return self.prior(problem).transform(self.answer(problem, state, work), state.t, state.prior, work)
+
+
+def checked_outliers(given: Any) -> str | None:
+    """Return what kind of outliers is looked for, or None.
+
+    >>> checked_outliers(True), checked_outliers("fibres"), checked_outliers(False)
+    ('entries', 'fibres', None)
+    """
+    if given is None or given is False:
+        return None
+    if given is True:
+        return "entries"
+    if given not in KINDS:
+        raise InputError(f"outliers must be True, {' or '.join(map(repr, KINDS))}, not {given!r}")
+    return given
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -35,7 +35,7 @@ from ..result import Step
 from ..tensor import Layout
 from . import needs
 from .needs import Needs, Size
-from .schedule import known_around, within
+from .schedule import known_share, within
 from .tqn import Recipe, State
 
 SQUARE, CUBE, DEEP = 8, 6, 4  # sides of blocks: in the plane alone; in the plane, and along the other axes
@@ -125,7 +125,7 @@ class Views(Recipe):
     @property
     def fit(self) -> Fit:
         """How the answer agrees with what is known."""
-        return Exact(self.absolute, RELAX) if self.noise is None else super().fit
+        return Exact(self.absolute, RELAX) if self.noise is None and self.outliers is None else super().fit
 
     def needs(self, layout: Layout, dtype: np.dtype, p: float) -> Needs:
         """Return what T, X, a view of T and its X take in single precision, and the largest Gram matrix of a view."""
@@ -184,8 +184,8 @@ class Views(Recipe):
         first, (warm, rho) = 1 / self._unit(problem, prior.priors), self.pace(problem)
         mu = first * warm if self.mu0 is None else self.mu0 * problem.scale
         rho = rho if self.rho is None else self.rho
-        last = min(first * self.depth, 1 / (self.fit.finest(problem) or 1e-300)) / math.sqrt(rho)
-        return State(t, within(mu, problem), rho, prior.start(t, work), self.fit.start(problem, t), last)
+        last = min(first * self.depth, 1 / (self.fitted(problem).finest(problem) or 1e-300)) / math.sqrt(rho)
+        return State(t, within(mu, problem), rho, prior.start(t, work), self.fitted(problem).start(problem, t), last)
 
     def doubt(self, problem: Problem, state: State, work: Workspace) -> np.ndarray | None:
         """Return how far the views are apart at each entry, 0 where it is known."""
@@ -196,7 +196,7 @@ class Views(Recipe):
 
     def pace(self, problem: Problem) -> tuple[float, float]:
         """Return how far below v sigma starts, and by how much it falls in a step."""
-        steps = steps_for(known_around(problem.mask)) if self.steps is None else self.steps
+        steps = steps_for(known_share(problem)) if self.steps is None else self.steps
         return 1.0 if problem.start is None else WARM, self.depth ** (1 / (steps - 1))
 
     def step(self, problem: Problem, state: State, work: Workspace) -> tuple[State, Step]:
@@ -210,7 +210,7 @@ class Views(Recipe):
             stale = (len(errors) - int(np.argmin(errors))) * math.log(state.rho) > PATIENCE
             falls = len(errors) < 6 or errors[-3:].mean() < FALLS * errors[-6:-3].mean()
             return state, step._replace(settled=(low and stale) or (done and not falls))
-        if not self.fit.exact:  # sigma stays at the level of the noise
+        if self.noise is not None:  # sigma stays at its level
             return state, step._replace(settled=int((trail[:, 0] == trail[-1, 0]).sum()) > LINGER)
         found = trail[-1, 1] <= min(STANDS * trail[-back, 1], FULL * full)
         return state, step._replace(settled=done and not found)

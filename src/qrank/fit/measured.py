@@ -1,0 +1,119 @@
+"""What is known was measured through a linear operator.
+
+**Measured**, Psi W = b, and with noise f(W) = ||Psi W - b||^2 / (2 tau), takes with V = X + U
+
+    W = V + Psi^T z,   (Psi Psi^T + (tau/lam) I) z = b - Psi V,   U = V - W = -Psi^T z
+
+without noise the projection of V onto what agrees with b (tau = 0). Where Psi Psi^T = c I, z = (b - Psi V) / (c + tau/lam); else
+it comes from conjugate gradients, started from the last z, to an accuracy that follows how far X and W are apart. Noise of level
+sigma in b has the size sigma / gain in the array, so tau = gain sigma (sqrt(n1) + sqrt(n2)).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse.linalg
+
+from .. import kernels
+from ..errors import InputError
+from ..kernels.memory import Workspace
+from ..problem import Problem
+from .base import Agreed, Fit
+from .noisy import DROWNED
+from .operators import Operator
+
+_linear: Any = scipy.sparse.linalg.LinearOperator  # whose stubs know only subclasses
+CAREFUL = 0.1  # conjugate gradients leave so much of how far X was from W in the step before,
+COARSEST, FINEST = 1e-2, 1e-12  # between these shares of b
+MOST = 200  # of their steps at once: what is left is done in the next step of the loop
+
+
+class Measurement(NamedTuple):
+    """What was measured, scaled like the problem, and by what, on arrays with the slice axes last."""
+
+    operator: Operator
+    values: np.ndarray  # (m,)
+
+
+class MeasuredState(NamedTuple):
+    """What a step hands to the next."""
+
+    u: Any  # the multiplier over mu, a stack
+    z: np.ndarray  # (m,): where conjugate gradients start
+    gap: float  # how far X was from W, relative
+
+
+@dataclass(frozen=True, eq=False)
+class Measured(Fit):
+    """Psi X = b, or near it up to noise of the standard deviation ``sigma``, in the data's unit."""
+
+    sigma: float | None = None
+
+    def tau(self, problem: Problem) -> float:
+        """Return the weight of the misfit, in the problem's unit."""
+        if self.sigma is None:
+            return 0.0
+        n1, n2 = problem.layout.slice_shape
+        size = self.sigma / problem.scale * (math.sqrt(n1) + math.sqrt(n2))
+        return min(problem.measured.operator.gain * size, DROWNED * problem.size)
+
+    def finest(self, problem: Problem) -> float:
+        """Return about the size of the noise in a slice; without noise 0."""
+        return self.tau(problem) / problem.measured.operator.gain / 2
+
+    def start(self, problem: Problem, t: Any) -> MeasuredState:
+        """Start from U = 0 and W = T."""
+        return MeasuredState(0 * t, np.zeros(problem.measured.operator.count, t.dtype), 1.0)
+
+    def __call__(
+        self, problem: Problem, t: Any, x: Any, lam: float, lam_next: float, state: MeasuredState, work: Workspace
+    ) -> Agreed:
+        """Take W where it agrees with what was measured, as near to X + U as can be."""
+        (psi, b), norm, size, shift = problem.measured, kernels.of(t).norm, problem.size, self.tau(problem) / lam
+        w_old, v = t + state.u, x + state.u
+        left = b - psi.forward(v.reshape(problem.y.shape))
+        accuracy = min(max(CAREFUL * state.gap, FINEST), COARSEST) * float(np.linalg.norm(b))
+        z = solved(psi, left.astype(t.dtype, copy=False), shift, state.z, accuracy)
+        u = -psi.adjoint(z).reshape(t.shape).astype(t.dtype, copy=False)
+        w = v - u
+        ratio = float(lam_next / lam)
+        change, gap = norm(w - w_old), norm(w - x)
+        u *= ratio
+        following = MeasuredState(u, z * ratio, gap / size)
+        return Agreed(w - u, following, gap / size, change / max(norm(u) / ratio, 1e-300), change / size)
+
+    def answer(self, problem: Problem, t: Any, state: MeasuredState, work: Workspace) -> Any:
+        """Return W, which agrees with what was measured."""
+        x = kernels.of(t).copy(t, out=work.array("spare", t.shape, t.dtype))
+        x += state.u
+        return x
+
+
+def solved(psi: Operator, left: np.ndarray, shift: float, start: np.ndarray, accuracy: float) -> np.ndarray:
+    """Return z with (Psi Psi^T + shift I) z = left, up to a residual of this norm.
+
+    >>> from qrank.fit.operators import operator_of
+    >>> psi = operator_of(np.array([[2.0, 0.0], [1.0, 1.0]]), (1, 2))
+    >>> solved(psi, np.array([6.0, 4.0]), 0.0, np.zeros(2), 1e-12).round(6)
+    array([1., 1.])
+    """
+    if psi.tight is not None:
+        return left / left.dtype.type(psi.tight + shift)
+    linear = _linear((psi.count, psi.count), matvec=lambda v: psi.forward(psi.adjoint(v)) + shift * v, dtype=left.dtype)
+    return scipy.sparse.linalg.cg(linear, left, x0=start, rtol=0.0, atol=accuracy, maxiter=MOST)[0]
+
+
+def least_norm(psi: Operator, b: np.ndarray) -> np.ndarray:
+    """Return the smallest array that agrees with what was measured, or nearly: the start of a run.
+
+    >>> from qrank.fit.operators import operator_of
+    >>> least_norm(operator_of(np.array([[1.0, 1.0]]), (1, 2)), np.array([3.0]))
+    array([[1.5, 1.5]])
+    """
+    if not np.isfinite(b).all():
+        raise InputError("measurements must be finite: leave out, with their rows of the operator, those that are not")
+    return psi.adjoint(solved(psi, b, 0.0, np.zeros_like(b), 1e-3 * float(np.linalg.norm(b))))

@@ -1,0 +1,171 @@
+"""recover(): measurements by any operator, against an independent solver and by what must be true of them."""
+
+import cvxpy as cp
+import numpy as np
+import pytest
+import scipy.fft
+import scipy.sparse
+import scipy.sparse.linalg
+
+import qrank
+from conftest import low_rank
+from qrank.fit import operator_of
+from qrank.fit.measured import solved
+
+
+@pytest.fixture
+def sums(rng):
+    """A matrix whose rows are no multiples of orthonormal ones, and an array (5, 6, 4)."""
+    return rng.standard_normal((70, 120)) * np.geomspace(1, 3, 70)[:, None], low_rank(rng, (5, 6, 4), 1, 2)
+
+
+def test_a_mask_is_a_completion_bit_for_bit(rng):
+    x, mask = low_rank(rng, (9, 10, 6)), rng.random((9, 10, 6)) < 0.6
+    usual = qrank.complete(x, mask, "vmtqn").x
+    np.testing.assert_array_equal(qrank.recover(x, mask, method="vmtqn").x, usual)
+    np.testing.assert_array_equal(qrank.recover(x[mask], mask, method="vmtqn").x, usual)
+
+
+def test_a_mask_as_a_matrix_comes_near_to_a_completion(rng):
+    """The same problem by the general fit: its schedule is another, its optimum is the same."""
+    x, mask = low_rank(rng, (9, 10, 6)), rng.random((9, 10, 6)) < 0.6
+    psi = scipy.sparse.csr_array(np.eye(x.size)[mask.ravel()])
+    found = qrank.recover(x[mask], psi, x.shape, method="tnn", rho=1.05, tol=1e-7, slice_axes=(0, 1))
+    usual = qrank.complete(x, mask, "tnn", rho=1.05, tol=1e-7)
+    np.testing.assert_allclose(found.x, usual.x, atol=2e-3)
+    np.testing.assert_allclose(found.x[mask], x[mask], atol=1e-12)
+
+
+@pytest.mark.parametrize("noise", [None, 0.3])
+def test_it_is_the_convex_problem_that_it_says(sums, noise):
+    psi, x = sums
+    psi = psi[:, :30]
+    b = psi @ x[:, :, 0].ravel()
+    v = cp.Variable((5, 6))
+    misfit = psi @ cp.reshape(v, (30,), order="C") - b
+    if noise is None:
+        psi, b = psi[:20], b[:20]
+        problem = cp.Problem(cp.Minimize(cp.normNuc(v)), [misfit[:20] == 0])
+    else:
+        tau = operator_of(psi, (5, 6)).gain * noise * (np.sqrt(5) + np.sqrt(6))
+        problem = cp.Problem(cp.Minimize(cp.normNuc(v) + cp.sum_squares(misfit) / (2 * tau)))
+    best = problem.solve(solver=cp.CLARABEL)
+    options = {"method": "slicewise", "slice_axes": (0, 1), "tol": 1e-9, "rho": 1.01, "max_steps": 5000}
+    found = qrank.recover(b, psi, (5, 6), noise=noise, **options)
+    value = np.linalg.norm(found.x, "nuc")
+    if noise is not None:
+        value += np.sum((psi @ found.x.ravel() - b) ** 2) / (2 * tau)
+    else:
+        np.testing.assert_allclose(psi @ found.x.ravel(), b, atol=1e-5)
+    assert value == pytest.approx(best, rel=2e-4)
+
+
+@pytest.mark.parametrize("kind", ["matrix", "sparse", "linear", "pair"])
+def test_every_kind_of_operator_is_the_same(kind, sums):
+    psi, x = sums
+    given = {
+        "matrix": psi,
+        "sparse": scipy.sparse.csr_array(psi),
+        "linear": scipy.sparse.linalg.aslinearoperator(psi),
+        "pair": (lambda a: psi @ a.ravel(), lambda v: (psi.T @ v).reshape(5, 6, 4)),
+    }[kind]
+    options = {"method": "vmtqn", "slice_axes": (0, 1)}
+    one = qrank.recover(psi @ x.ravel(), psi, x.shape, **options)
+    np.testing.assert_allclose(qrank.recover(psi @ x.ravel(), given, x.shape, **options).x, one.x, atol=1e-6)
+    assert one.x.shape == x.shape
+    assert not one.observed.any()
+
+
+def test_pylops_knows_its_shape(rng):
+    pylops = pytest.importorskip("pylops")
+    x = low_rank(rng, (8, 9, 5), 1, 1)
+    psi = pylops.MatrixMult(rng.standard_normal((5, 8)), otherdims=(9, 5))
+    found = qrank.recover(psi @ x.ravel(), psi, method="vmtqn", slice_axes=(0, 1))
+    assert found.x.shape == x.shape
+    np.testing.assert_allclose(psi @ found.x.ravel(), psi @ x.ravel(), atol=1e-3)
+
+
+def test_tight_operators_are_found_and_exact(rng):
+    keep = np.sort(rng.permutation(60)[:25])
+    psi = operator_of(
+        (
+            lambda x: 3 * scipy.fft.dct(x.ravel(), norm="ortho")[keep],
+            lambda v: 3 * scipy.fft.idct(np.bincount(keep, v, 60), norm="ortho").reshape(6, 10),
+        ),
+        (6, 10),
+    )
+    assert psi.tight == pytest.approx(9)
+    assert operator_of(rng.standard_normal((5, 60)), (6, 10)).tight is None
+    part = psi.rows(np.arange(4))
+    v = rng.standard_normal(4)
+    np.testing.assert_allclose(part.forward(part.adjoint(v)), 9 * v)
+
+
+def test_conjugate_gradients_agree_with_the_factorisation(rng):
+    psi = rng.standard_normal((12, 30))
+    left = rng.standard_normal(12)
+    for shift in (0.0, 2.0):
+        found = solved(operator_of(psi, (5, 6)), left, shift, np.zeros(12), 1e-12)
+        np.testing.assert_allclose(found, np.linalg.solve(psi @ psi.T + shift * np.eye(12), left), atol=1e-9)
+
+
+@pytest.mark.parametrize("method", ["vmtqn", "views", "auto", "motqn"])
+def test_exact_recovery_from_random_sums(method, rng):
+    """Low Q-rank, three times as many numbers as it has degrees of freedom."""
+    x = np.repeat(low_rank(rng, (10, 10, 2), 1, 1), 4, axis=2)
+    psi = rng.standard_normal((240, x.size)) / np.sqrt(x.size)
+    found = qrank.recover(psi @ x.ravel(), psi, x.shape, method=method, slice_axes=(0, 1))
+    assert np.linalg.norm(found.x - x) < (0.05 if method in ("views", "auto") else 5e-3) * np.linalg.norm(x)
+    if method == "auto":
+        assert {trial.name for trial in found.choice.trials} == {"views", "vmtqn", "tnn-c"}
+        assert sum(trial.weight for trial in found.choice.trials) == pytest.approx(1)
+
+
+def test_units_and_single_precision(sums):
+    psi, x = sums
+    options = {"method": "vmtqn", "slice_axes": (0, 1)}
+    one = qrank.recover(psi @ x.ravel(), psi, x.shape, **options).x
+    np.testing.assert_allclose(
+        qrank.recover(1e6 * (psi @ x.ravel()), psi, x.shape, **options).x, 1e6 * one, rtol=1e-4, atol=1
+    )
+    single = qrank.recover((psi @ x.ravel()).astype(np.float32), psi.astype(np.float32), x.shape, **options).x
+    assert single.dtype == np.float32
+    np.testing.assert_allclose(single, one, atol=2e-2)
+
+
+def test_axes_in_any_order(rng):
+    """Slices may be any two axes: the operator still sees the array as it is."""
+    x = low_rank(rng, (6, 5, 7), 1, 1)
+    psi = rng.standard_normal((150, x.size))
+    found = qrank.recover(psi @ x.ravel(), psi, x.shape, method="vmtqn", slice_axes=(2, 0))
+    np.testing.assert_allclose(psi @ found.x.ravel(), psi @ x.ravel(), atol=1e-2)
+
+
+def test_bad_input_is_one_sentence(sums):
+    psi, x = sums
+    b = psi @ x.ravel()
+    wrong = (lambda a: psi @ a.ravel(), lambda v: (2 * psi.T @ v).reshape(5, 6, 4))
+    with pytest.raises(
+        qrank.InputError, match=r"the adjoint is none: <Psi x, v> = .* and <x, Psi\^T v> = .* ought to be equal"
+    ):
+        qrank.recover(b, wrong, x.shape)
+    with pytest.raises(qrank.InputError, match=r"takes 120 numbers, and an array of shape \(5, 6, 5\) has 150"):
+        qrank.recover(b, psi, (5, 6, 5))
+    with pytest.raises(qrank.InputError, match="makes 70 measurements, and 69 are given"):
+        qrank.recover(b[:-1], psi, x.shape)
+    with pytest.raises(qrank.InputError, match="shape is needed"):
+        qrank.recover(b, psi)
+    with pytest.raises(qrank.InputError, match="noise must be above 0"):
+        qrank.recover(b, psi, x.shape, noise=-1)
+    with pytest.raises(qrank.InputError, match=r"'halrtc' needs known entries .* these can: auto, vmtqn"):
+        qrank.recover(b, psi, x.shape, method="halrtc")
+    with pytest.raises(qrank.InputError, match="measures nothing"):
+        qrank.recover(b, 0 * psi, x.shape)
+    with pytest.raises(qrank.InputError, match="measurements must be finite"):
+        qrank.recover(np.where(np.arange(70) == 3, np.nan, b), psi, x.shape)
+    with pytest.raises(qrank.InputError, match="among known entries only"):
+        qrank.recover(b, psi, x.shape, method="vmtqn", outliers=True)
+    with pytest.raises(qrank.KindError, match="an operator is a boolean mask"):
+        qrank.recover(b, "blur", x.shape)
+    with pytest.raises(qrank.InputError, match="knows 2 entries, and there are measurements of shape"):
+        qrank.recover(np.ones(3), np.eye(2, dtype=bool))
