@@ -1,17 +1,20 @@
 """The default schedule of vmtqn against the paper's: ``python -m benchmarks.schedules`` writes docs/schedule.md.
 
-Finished runs are kept in out/schedules.json; where QRANK_DATA names a data folder, its arrays, made small, are run as well.
+Finished runs are kept in out/schedules.json; where QRANK_DATA names a data folder, its arrays are run as well, made small
+under several masks and at full size under one. ``python -m benchmarks.schedules 'full size'`` runs the cases of one table only.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,53 +22,78 @@ import qrank
 from qrank.experiments import sources
 from qrank.experiments.field.scenes import hangzhou
 
-from .kinds import KINDS, made
+from .kinds import KINDS, made, traffic
 
 PAGE = Path(__file__).parent.parent / "docs" / "schedule.md"
 KEPT = Path("out/schedules.json")
 EXACT = 90.0  # dB from which on only the stopping rules differ
 ALLOWED = 0.1  # dB
-DRAWS = 3  # arrays of each kind, or masks of each real array, whose decibels are averaged
-FRESH, FIRST = (
-    11,
-    1,
-)  # the first draw of generated arrays, none of which chose the schedule's numbers, and of masks of real ones
+FRESH = 11  # the first draw of generated arrays: none from here on has chosen the schedule's numbers
+FIRST = 1  # the first draw of masks of real arrays
 RUNS: dict[str, dict[str, Any]] = {"paper": {"preset": "paper"}, "rho = 1.2": {"rho": 1.2}, "default": {}}
+TABLES = {  # and how many arrays or masks are averaged, and which runs are compared
+    "generated": (3, list(RUNS)),
+    "real": (3, list(RUNS)),
+    "full size": (1, ["paper", "default"]),
+}
+Made = tuple[np.ndarray, np.ndarray]  # a stack (n3, n1, n2) and what is known of it
 
 
-def real(folder: Path) -> dict[str, tuple[Callable[[], np.ndarray], tuple[float, ...]]]:
-    """Return the real arrays (n3, n1, n2), small, and the shares that are known of them."""
-    return {
-        "CIFAR-10, 300 pictures": (lambda: sources.load("cifar-300", folder), (0.1, 0.3)),
-        "COIL-20, every 4th pixel": (lambda: sources.load("coil-32", folder), (0.2, 0.5)),
-        "clip with a change of scene, every 4th pixel": (lambda: sources.load("video-60", folder), (0.1, 0.3)),
-        "clip with a still background, every 4th pixel": (lambda: sources.load("smooth-60", folder), (0.3,)),
-        "balloons, every 4th pixel": (lambda: sources.load("balloons-32", folder), (0.1, 0.3)),
-        "Hangzhou, passengers": (lambda: hangzhou(folder), (0.3, 0.6)),
-        "Hangzhou, days x stations": (lambda: np.moveaxis(hangzhou(folder), 2, 0), (0.3,)),
-    }
+class Case(NamedTuple):
+    """A row of the page: its table, its name, the share that is known, and who makes a draw of it."""
+
+    table: str
+    name: str
+    p: float
+    make: Callable[[int], Made]
 
 
-def cases() -> Iterator[tuple[str, str, Callable[[int], tuple[np.ndarray, np.ndarray]]]]:
-    """Yield name, shape and share as text, and who makes a stack (n3, n1, n2) and its mask."""
+def generated(name: str, draw: int) -> Made:
+    """Return an array of a kind."""
+    x, known = made(name, FRESH + draw)
+    return np.moveaxis(x, 2, 0).copy(), np.moveaxis(known, 2, 0).copy()
+
+
+def masked(read: Callable[[], np.ndarray], p: float, draw: int) -> Made:
+    """Return an array under a random mask."""
+    x = np.ascontiguousarray(read(), dtype=float)
+    return x, np.random.default_rng(FIRST + draw).random(x.shape) < p
+
+
+def hours() -> np.ndarray:
+    """Return generated traffic counts in the size of two months."""
+    return np.moveaxis(traffic((30, 30, 1464), np.random.default_rng(FRESH)), 2, 0)
+
+
+def cases(folder: Path | None) -> Iterator[Case]:
+    """Yield all rows; those of real arrays only where there is a data folder."""
     for name, kind in KINDS.items():
-
-        def generated(draw: int, name: str = name) -> tuple[np.ndarray, np.ndarray]:
-            x, known = made(name, draw)
-            return np.moveaxis(x, 2, 0).copy(), np.moveaxis(known, 2, 0).copy()
-
-        yield name, f"{' x '.join(map(str, kind.shape))}, {kind.p:g}", generated
-    folder = os.environ.get("QRANK_DATA")
-    for name, (read, shares) in real(Path(folder)).items() if folder else ():
+        yield Case("generated", name, kind.p, partial(generated, name))
+    for r, p in ((5, 0.3), (10, 0.5), (20, 0.7)):
+        read = partial(sources.truth, "synthetic-50", None, r, draw=1)
+        yield Case("full size", f"the paper's synthetic tensor, rank {r}", p, partial(masked, read, p))
+    yield Case("full size", "traffic counts (generated)", 0.3, partial(masked, hours, 0.3))
+    if folder is None:
+        return
+    load, ways = partial(sources.load, folder=folder), partial(hangzhou, folder)
+    real = [
+        ("real", "CIFAR-10, 300 pictures", partial(load, "cifar-300"), (0.1, 0.3)),
+        ("real", "COIL-20, every 4th pixel", partial(load, "coil-32"), (0.2, 0.5)),
+        ("real", "clip with a change of scene, every 4th pixel", partial(load, "video-60"), (0.1, 0.3)),
+        ("real", "clip with a still background, every 4th pixel", partial(load, "smooth-60"), (0.3,)),
+        ("real", "balloons, every 4th pixel", partial(load, "balloons-32"), (0.1, 0.3)),
+        ("real", "Hangzhou, passengers", ways, (0.3, 0.6)),
+        ("real", "Hangzhou, days x stations", lambda: np.moveaxis(ways(), 2, 0), (0.3,)),
+        ("full size", "COIL-20, every 2nd pixel", partial(load, "coil-64"), (0.2,)),
+        ("full size", "balloons", partial(load, "balloons"), (0.1, 0.3)),
+        ("full size", "clip with a change of scene", partial(load, "video"), (0.3,)),
+        ("full size", "clip with a still background", partial(load, "smooth"), (0.3,)),
+        ("full size", "CIFAR-10, 3000 pictures", partial(load, "cifar-3000"), (0.1,)),
+        ("full size", "COIL-20", partial(load, "coil"), (0.2,)),
+    ]
+    for table, name, read, shares in real:
         for p in shares:
-
-            def measured(
-                draw: int, read: Callable[[], np.ndarray] = read, p: float = p
-            ) -> tuple[np.ndarray, np.ndarray]:
-                x = np.ascontiguousarray(read(), dtype=float)
-                return x, np.random.default_rng(draw).random(x.shape) < p
-
-            yield f"{name}, p = {p:g}", f"{p:g}", measured
+            yield Case(table, f"{name}, p = {p:g}", p, partial(masked, read, p))
 
 
 def decibels(found: np.ndarray, x: np.ndarray, known: np.ndarray) -> float:
@@ -75,66 +103,68 @@ def decibels(found: np.ndarray, x: np.ndarray, known: np.ndarray) -> float:
 
 def page(found: dict[str, Any]) -> str:
     """Return the page, from finished runs."""
+    draws = TABLES["generated"][0]
     lines = [
         "# The default schedule against the paper's",
         "",
-        f"PSNR in dB of what was missing, mean of {DRAWS} draws, and steps, of `vmtqn`: with the paper's settings, with a fixed rho = 1.2, and by default,"
+        "PSNR in dB of what was missing, and steps, of `vmtqn`: with the paper's settings, with a fixed rho = 1.2, and by default,"
         " where rho follows what is known and what a step has found (`methods/schedule.py`). The first table's arrays are"
-        f" generated (`benchmarks/kinds.py`, draws {FRESH} to {FRESH + DRAWS - 1}); the schedule's numbers were chosen on draws 0 to 5 of the"
+        f" generated (`benchmarks/kinds.py`, draws {FRESH} to {FRESH + draws - 1}); the schedule's numbers were chosen on draws 0 to 5 of the"
         " same kinds, by their truth. The real arrays of the second table were looked at, too, while they were chosen, some under these masks:"
-        " that table shows no more than that nothing is lost there. Written by `python -m benchmarks.schedules`.",
+        " that table shows no more than that nothing is lost there. The third table's real arrays, at full size, chose nothing; its"
+        " synthetic tensors are drawn anew, but draw 0 of the same three chose how slices that come whole are told (`whole`). Means of"
+        f" {draws} draws in the first two tables, one draw in the third. Written by `python -m benchmarks.schedules`.",
         "",
     ]
-    for title, wanted in (("generated", True), ("real", False)):
-        rows = {name: one for name, one in found.items() if (name in KINDS) == wanted and len(one["runs"]) == len(RUNS)}
+    for table, (_, runs) in TABLES.items():
+        rows = {
+            key: one for key, one in found.items() if one["table"] == table and all(run in one["runs"] for run in runs)
+        }
         if not rows:
             continue
         lines += [
-            f"| {title} | n1 x n2 x n3, p | " + " | ".join(RUNS) + " | default - paper |",
-            "|---" * (len(RUNS) + 3) + "|",
+            f"| {table} | n1 x n2 x n3, p | " + " | ".join(runs) + " | default - paper |",
+            "|---" * (len(runs) + 3) + "|",
         ]
-        for name, one in rows.items():
-            told = [f"{run['psnr']:.2f} ({run['steps']})" for run in one["runs"].values()]
+        for key, one in rows.items():
+            told = [f"{one['runs'][run]['psnr']:.2f} ({one['runs'][run]['steps']})" for run in runs]
             paper, default = (one["runs"][run]["psnr"] for run in ("paper", "default"))
             exact = min(paper, default) > EXACT
             gap = "exact" if exact else f"{default - paper:+.2f}"
             mark = "" if exact or default >= paper - ALLOWED else " **below**"
-            lines.append(f"| {name} | {one['size']} | " + " | ".join(told) + f" | {gap}{mark} |")
+            lines.append(f"| {key.split(': ', 1)[1]} | {one['size']} | " + " | ".join(told) + f" | {gap}{mark} |")
         lines.append("")
     return "\n".join(lines)
 
 
-def main() -> None:
-    """Run what is not there yet, and write the page."""
+def main(tables: list[str]) -> None:
+    """Run what is not there yet of these tables, or of all, and write the page."""
     warnings.simplefilter("ignore", qrank.ConvergenceWarning)
     KEPT.parent.mkdir(exist_ok=True)
     found = json.loads(KEPT.read_text()) if KEPT.exists() else {}
-    for name, size, make in cases():
-        one = found.setdefault(name, {"size": size, "runs": {}})
-        missing = [run for run in RUNS if run not in one["runs"]]
-        if not missing:
+    named = os.environ.get("QRANK_DATA")
+    for case in cases(Path(named) if named else None):
+        key = f"{case.table}: {case.name}"
+        runs = found.get(key, {}).get("runs", {})
+        many, compared = TABLES[case.table]
+        missing = [run for run in compared if run not in runs]
+        if not missing or (tables and case.table not in tables):
             continue
-        first = FRESH if name in KINDS else FIRST
-        draws = [make(draw) for draw in range(first, first + DRAWS)]
+        draws = [case.make(draw) for draw in range(many)]
         n3, n1, n2 = draws[0][0].shape
-        one["size"] = f"{n1} x {n2} x {n3}, {size.split(', ')[-1]}"
+        found[key] = {"table": case.table, "size": f"{n1} x {n2} x {n3}, {case.p:g}", "runs": runs}
         for run in missing:
             psnr, steps, started = [], [], time.perf_counter()
             for x, known in draws:
                 result = qrank.complete(x, known, "vmtqn", (1, 2), **RUNS[run])
                 psnr.append(decibels(result.x, x, known))
                 steps.append(len(result.history))
-            seconds = (time.perf_counter() - started) / DRAWS
-            one["runs"][run] = {"psnr": float(np.mean(psnr)), "steps": round(np.mean(steps)), "seconds": seconds}
+            seconds = (time.perf_counter() - started) / len(draws)
+            runs[run] = {"psnr": float(np.mean(psnr)), "steps": round(np.mean(steps)), "seconds": seconds}
             KEPT.write_text(json.dumps(found))
-        one["runs"] = {run: one["runs"][run] for run in RUNS}
-        print(
-            name,
-            {run: (round(v["psnr"], 2), v["steps"], round(v["seconds"], 1)) for run, v in one["runs"].items()},
-            flush=True,
-        )
+            print(key, run, {name: round(value, 2) for name, value in runs[run].items()}, flush=True)
     PAGE.write_text(page(found))
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -322,8 +322,5 @@ def test_killed_at_any_moment(method, kills, tmp_path):
     found = json.loads(told.stdout)
     assert found["same"]
     assert found["left"] == ["out.npz", "plain.npz"]
-    assert found["run"] + found["write"] >= kills // 5, found
-    if not os.environ.get("QRANK_LONG"):
-        return  # when a kill hits depends on how busy the machine is; `make test-long` demands both
-    assert found["run"] >= kills // 5, found
-    assert found["write"] >= kills // 5, found
+    assert found["run"] >= kills // 3, found
+    assert found["write"] >= kills // 3, found

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from qrank.choose.weigh import Spread, weights, widened
+from qrank.choose.weigh import Spread, calibrated, weights, widened
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -55,3 +55,17 @@ def test_groups_that_err_together_tell_of_other_groups():
             covered.append(np.mean(np.abs(errors[new]) <= 1.645 * told))
     assert np.mean(together) == pytest.approx(0.9, abs=0.03)
     assert np.mean(alone) < np.mean(together) - 0.03
+
+
+def test_errors_of_hidden_entries_are_not_forgotten_where_the_signs_vanish(rng):
+    errors = 0.3 * rng.standard_normal(400)
+    found = Spread.learned(np.abs(errors)[:, None], errors)
+    np.testing.assert_allclose(found([lambda: np.zeros((5, 4))], (5, 4)), np.sqrt(np.mean(errors**2)), rtol=1e-6)
+
+
+@pytest.mark.parametrize("told", [0.0, 0.01, 7.0])
+def test_standard_errors_follow_the_errors_that_were_seen_whatever_was_told(rng, told):
+    errors, at = rng.standard_normal(500), np.arange(0, 1500, 3)
+    found = calibrated(np.full((30, 50), told, np.float32), at, errors)
+    assert (np.abs(errors) <= 1.645 * found.reshape(-1)[at]).mean() == pytest.approx(0.9, abs=0.004)
+    np.testing.assert_array_equal(calibrated(np.zeros((3, 4)), np.arange(4), np.zeros(4)), 0)  # all were exact

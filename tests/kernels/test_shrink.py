@@ -199,3 +199,16 @@ def test_weights_are_a_lam_for_each_slice(penalty):
     # In g + (x - s)^2 / (2 w lam), times w, the penalty counts w times.
     assert found.value == pytest.approx(sum(w * one.value for w, one in zip(weights, alone, strict=True)))
     assert found.envelope == pytest.approx(sum(w * one.envelope for w, one in zip(weights, alone, strict=True)))
+
+
+@pytest.mark.parametrize("n3", [1, 4])
+@pytest.mark.parametrize("unit", [1e-6, 1e6])
+def test_large_slices_are_shrunk_in_any_unit(n3, unit, rng):
+    """Of a slice, or of both parts of one: what survives is a matter of lam, not of 1."""
+    t = rng.standard_normal((n3, 70, 80))
+    packed = Fourier(n3).packed
+    one, other = packed.forward(t), unit * packed.forward(t)
+    wanted, found = (shrink(g, lam, Nuclear(), packed.multiplicity) for g, lam in ((one, 9.0), (other, 9.0 * unit)))
+    assert 0 < wanted.rank < 70 * n3
+    np.testing.assert_array_equal(found.ranks, wanted.ranks)
+    np.testing.assert_allclose(other, unit * one, rtol=0, atol=1e-12 * unit)

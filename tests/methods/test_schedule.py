@@ -7,8 +7,9 @@ import pytest
 
 import qrank
 from conftest import low_rank
+from qrank.data import low_q_rank
 from qrank.methods import METHODS
-from qrank.methods.schedule import CAREFUL, FASTEST, LAST, SLOWEST, growth, known_around, pace
+from qrank.methods.schedule import CAREFUL, FASTEST, LAST, SLOWEST, growth, known_around, pace, whole
 from qrank.problem import Problem
 
 
@@ -103,3 +104,23 @@ def test_mu_grows_slowly_unless_the_penalty_is_mild(penalty, rho):
     assert METHODS["vmtqn"].configured(None, penalty=penalty).rho == rho
     assert METHODS["vmtqn"].configured(None, penalty=penalty, rho=1.3).rho == 1.3
     assert METHODS["motqn"].configured(None).rho is None
+
+
+@pytest.mark.parametrize(("r", "p"), [(3, 0.4), (5, 0.6)])
+def test_the_papers_synthetic_tensors_are_found_as_with_the_papers_settings(r, p):
+    """Slices of full rank in r directions of the third mode, near the edge of what can be recovered: a fast path loses decibels."""
+    x = low_q_rank((24, 24, 24), r, 1)
+    known = np.random.default_rng(2).random(x.shape) < p
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", qrank.ConvergenceWarning)
+        paper, default = (qrank.complete(x, known, "vmtqn", **options) for options in ({"preset": "paper"}, {}))
+    error, allowed = (np.square((found.x - x)[~known]).mean() for found in (default, paper))
+    assert error <= 10**0.01 * allowed
+    assert len(default.history) < 0.7 * len(paper.history)
+
+
+def test_slices_are_whole_only_while_most_is_to_be_explained():
+    assert whole(0.6, 90, 10, 50)
+    assert not whole(0.4, 90, 10, 50)
+    assert not whole(0.6, 30, 10, 50)
+    assert not whole(0.6, 20, 10, 2)  # two values of two are no sign

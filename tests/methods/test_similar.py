@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import qrank
+from qrank.kernels import similar
 from qrank.kernels.similar import Model, _nearest, _patches, from_similar
 from qrank.problem import Problem
 from qrank.run import Run
@@ -123,3 +124,19 @@ def test_the_formula_is_that_of_a_gaussian(rng):
         total[i : i + 6] += (xhat / var).reshape(6, 6)
         weight[i : i + 6] += (1 / var).reshape(6, 6)
     np.testing.assert_allclose(better[0][~known[0]], (total / weight)[~known[0]], rtol=1e-6)
+
+
+def test_every_patch_over_the_hole_is_guessed_once(monkeypatch):
+    """Also those whose corner lies on the border of two tiles."""
+    x = texture((48, 40), 1)[None, :, :, 0]
+    known = np.ones(x.shape, bool)
+    known[:, 5:41, 10:30] = False
+    guess, corners = similar._guess, []
+
+    def seen(x, observed, top, left, side, model):
+        corners.extend(zip(top.tolist(), left.tolist(), strict=True))
+        return guess(x, observed, top, left, side, model)
+
+    monkeypatch.setattr(similar, "_guess", seen)
+    from_similar(np.where(known, x, 0), known, Model(6, 1, 4, 9, 0.3), np.random.default_rng(0))
+    assert sorted(corners) == [(i, j) for i in range(41) for j in range(5, 30)]

@@ -24,7 +24,7 @@ from .part import part
 from .runner import Runner, Stopped
 from .signs import signs_of
 from .told import known_range, lost_with_others, spread_of
-from .weigh import PAYS, Spread, clearly_better, weights, widened
+from .weigh import PAYS, Spread, calibrated, clearly_better, weights
 
 PART = 1_200_000  # entries of the part that candidates are tried on
 CHECKED = 20_000  # known entries of large data that are kept back from the last runs, at most 0.5 %, to tell how far these are off
@@ -111,7 +111,7 @@ def choose(problem: Problem, auto: Auto, rng: np.random.Generator, on_step: OnSt
     del mixture
     at = source.problem.held_out
     if source is final and at is not None and len(at) >= FEW:
-        spread *= widened(x.reshape(-1)[at] - source.problem.held_out_values, spread.reshape(-1)[at])
+        spread = calibrated(spread, at, x.reshape(-1)[at] - source.problem.held_out_values)
     np.copyto(x, problem.y, where=problem.observed, casting="same_kind")
     error = np.multiply(spread, ~problem.observed, out=spread)
     blind = auto.undetermined(problem) & ~problem.observed

@@ -98,11 +98,24 @@ def widened(errors: np.ndarray, told: np.ndarray) -> float:
     return float(ratio[rank] / NORMAL)
 
 
+def calibrated(spread: np.ndarray, at: np.ndarray, errors: np.ndarray) -> np.ndarray:
+    """Return standard errors so multiplied that 90 % of the errors (n,) of the entries ``at`` lie within 1.645 of them.
+
+    >>> calibrated(np.ones(20), np.arange(20), np.linspace(-1, 1, 20)).round(2)[:3]
+    array([0.61, 0.61, 0.61])
+    """
+    if not spread.reshape(-1)[at].all():  # certain of what may be wrong: no factor mends that
+        spread = np.full_like(spread, np.sqrt(np.mean(np.square(errors))))
+    told = spread.reshape(-1)[at]
+    return spread * widened(errors, told) if told.all() else spread
+
+
 @dataclass(frozen=True)
 class Spread:
     """The standard error of a filled entry, from signs of how sure it is: sqrt(sum_k c_k signs_k^2)."""
 
     factors: np.ndarray  # c_k >= 0
+    mean: float = 0.0  # squared error of the hidden entries: that of every entry where the signs vanish
 
     @classmethod
     def learned(cls, signs: np.ndarray, errors: np.ndarray, groups: np.ndarray | None = None) -> Spread:
@@ -129,7 +142,7 @@ class Spread:
             for k in range(fold.max() + 1):
                 others = fold != k
                 told[~others] = _level(signs[~others], _factors(signs[others], errors[others]), errors[others])
-        return cls(factors * widened(np.sqrt(errors), np.sqrt(told)) ** 2)
+        return cls(factors * widened(np.sqrt(errors), np.sqrt(told)) ** 2, float(errors.mean()))
 
     def __call__(self, signs: Sequence[Callable[[], np.ndarray]], shape: tuple[int, ...]) -> np.ndarray:
         """Return the standard error of every entry of an array of a shape, in single precision, from what makes its signs."""
@@ -138,6 +151,8 @@ class Spread:
             if factor > 0:
                 square = np.square(sign() * math.sqrt(factor), dtype=np.float32)
                 total += square
+        if not total.any():  # where one answer is left of several, say, they do not differ: that makes nothing certain
+            total.fill(self.mean)
         np.maximum(total, 1e-3 * float(total.mean(dtype=float)), out=total)
         return np.sqrt(total, out=total)
 

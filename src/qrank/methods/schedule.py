@@ -27,6 +27,10 @@ OUTRUN = 0.8  # … is outrun at a larger slip
 BRAKE = 0.2  # what is then left of the growth at least
 STILL = 1e-2  # a change below which mu hurries where X is loose
 POWER, LAST = 0.7, 3.0  # by which power of it, and rho at most
+WHOLE, EVEN = (
+    0.12,
+    1.08,
+)  # slices that come with such a share of their singular values are whole: rho is this one to the end
 SLOWEST, FASTEST = 1.08, 1.2  # the least and the largest rho: some 160 and 80 steps
 
 
@@ -88,6 +92,19 @@ def growth(fastest: float, rho: float, filled: float, primal: float, dual: float
     rho = careful + free * (fastest - careful)
     hurry = (STILL / max(change, 1e-300)) ** (POWER * free) if change < STILL else 1.0
     return min(1 + (rho - 1) * hurry, LAST)
+
+
+def whole(primal: float, rank: int, slices: int, side: int) -> bool:
+    """Return whether, with most of what is known still to be explained, each slice that X has comes with many singular values.
+
+    ``rank`` singular values in ``slices`` slices of ``side`` at most. Natural arrays begin with few of each of many slices. Where a few
+    slices come whole, the array is of low rank along the third mode only, as the paper's synthetic ones are: noise of what is
+    missing soon fills the other slices as well, so that `growth` would take it for natural, but every step counts to its end.
+
+    >>> whole(0.6, 180, 10, 50), whole(0.6, 20, 10, 50), whole(0.3, 180, 10, 50)
+    (True, False, False)
+    """
+    return primal > HALF and rank > slices * (2 + WHOLE * side)  # two a slice are few, however small it is
 
 
 def _ramp(value: float, low: float, high: float) -> float:

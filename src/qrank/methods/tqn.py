@@ -35,7 +35,7 @@ from ..transforms import Transform, check_r
 from . import needs
 from .base import Method
 from .needs import Needs, Size
-from .schedule import FIRST, growth, most, pace, within
+from .schedule import EVEN, FIRST, growth, most, pace, whole, within
 
 # The paper's settings, of which a method takes those that it has
 PAPER = dict(rho=1.1, mu0=1e-4, mu_max=1e10, tol=1e-8, absolute=True, penalty="nuclear", update_every=1, start="pca")
@@ -149,9 +149,15 @@ class Recipe(Method):
         agreed = self.fitted(problem)(problem, t, found.x, lam, lam_next, fit, work)  # (28) E-, (29) Z-update
         residuals = agreed.primal, agreed.dual, agreed.change
         step = Step(found.value, *residuals, mu, found.rank, found.slices, found.learning, settled=mu >= last)
-        if fastest:
+        if fastest and self._whole(problem, agreed.primal, found.rank, found.slices):
+            rho, fastest = min(rho, EVEN), 0.0
+        elif fastest:
             rho = growth(fastest, rho, found.rank / self._full(problem), *residuals)
         return State(agreed.t, 1 / lam_next, rho, found.state, agreed.state, last, fastest), step
+
+    def _whole(self, problem: Problem, primal: float, rank: int, slices: int) -> bool:
+        """Return whether X is of low rank along the third mode only; a given transform does not look for that."""
+        return False
 
     def _full(self, problem: Problem) -> int:
         """Return how many singular values X can have."""
@@ -207,6 +213,10 @@ class Learning(Recipe):
         found = needs.learning(r, size) + needs.shrinking(r, size)
         found = found._replace(memory=max(found.memory, needs.returned(size)))
         return found if self.update_every == 1 else found + Needs(size.n3 * r * size.item, 0, 0)
+
+    def _whole(self, problem: Problem, primal: float, rank: int, slices: int) -> bool:
+        """Return whether the slices that the learned Q has found are whole."""
+        return whole(primal, rank, slices, min(problem.layout.slice_shape))
 
     def _full(self, problem: Problem) -> int:
         """Return the columns of Q, times the singular values of a slice."""
