@@ -11,7 +11,7 @@ Low-rank tensor completion with a transform learned from the data (tensor Q-rank
 
 from . import data, metrics, penalties, transforms
 from . import report as _report  # noqa: F401  draws completions from now on
-from .api import complete
+from .api import complete, load
 from .checkpoint import Checkpoint
 from .errors import (
     CheckpointWarning,
@@ -61,6 +61,7 @@ __all__ = [
     "complete",
     "data",
     "inspect",
+    "load",
     "load_transform",
     "metrics",
     "multi_rank",

@@ -2,5 +2,7 @@
 
 from .complete import complete
 from .inputs import checked_bounds, guessed_axes
+from .saved import load
+from .update import update
 
-__all__ = ["checked_bounds", "complete", "guessed_axes"]
+__all__ = ["checked_bounds", "complete", "guessed_axes", "load", "update"]

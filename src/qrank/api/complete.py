@@ -11,13 +11,14 @@ import numpy as np
 
 from .. import kernels
 from ..checkpoint import Checkpoint, Journal, Stopping
-from ..errors import ConvergenceWarning
+from ..errors import ConvergenceWarning, InputError
 from ..methods import Auto, Method
 from ..patches import Patches
 from ..problem import Problem
 from ..result import Completion, OnStep, Status
 from .answer import Answer, answered, from_nearby, undetermined
 from .inputs import checked_bounds, checkpoint_of, guessed_axes, method_of
+from .start import started
 
 
 def complete(
@@ -34,6 +35,7 @@ def complete(
     bounds: tuple[float | None, float | None] | None = None,
     checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
     every: float | None = None,
+    start: Completion | None = None,
     **options: Any,
 ) -> Completion:
     """Fill the missing entries of a multi-way array.
@@ -76,6 +78,9 @@ def complete(
     every
         Seconds between two writes of the checkpoint at least (60, and never more than a twentieth of the time); 0: every
         step.
+    start
+        The result of an earlier run of the same method to go on from: of the same array with more known, or of one to which
+        slices were appended at the end of one axis. A few steps do then (:meth:`Completion.update` appends).
     **options
         Those of the method: ``effort``, ``tol``, ``max_steps``, ``rho``, ``mu0``, ``penalty``, ``update_every``, ``r``, …
 
@@ -99,23 +104,29 @@ def complete(
     kind = kernels.of(y)
     known = kind.known(y, observed)
     if slice_axes is None:
-        slice_axes = guessed_axes(y, known) if isinstance(chosen, Auto) else (0, 1)
+        if isinstance(start, Completion):
+            slice_axes = start.slice_axes
+        else:
+            slice_axes = guessed_axes(y, known) if isinstance(chosen, Auto) else (0, 1)
     problem = Problem.of(y, known, slice_axes)
     layout = problem.layout
     cut = Patches(layout, patch) if patch != 0 else None
     fixed, rng = rng is not None, np.random.default_rng(rng)
     if cut is not None:
+        if start is not None:
+            raise InputError("a run on patches cannot start from an earlier answer: leave out patch, or start")
         problem = Problem.of(cut.split(kind.values(y), 0), cut.split(known, False), cut.slice_axes)
     with journal:
         if chosen.fit.exact and known.all():
             found = Answer(problem.y.copy(), Status.COMPLETE)
         else:
-            journal.begin(problem, chosen, rng, fixed, patch, holdout)
+            settings = (patch, holdout) if start is None else (patch, holdout, start.x)
+            journal.begin(problem, chosen, rng, fixed, *settings)
             seen = problem.hold_out(holdout, rng) if holdout else problem
+            seen = seen if start is None else started(seen, chosen, start, rng)
             with nullcontext() if journal.checkpoint is None else Stopping() as stopping:
-                found = answered(
-                    seen, chosen, rng, on_step if stopping is None else stopping.watching(on_step), journal
-                )
+                watched = on_step if stopping is None else stopping.watching(on_step)
+                found = answered(seen, chosen, rng, watched, journal, None if start is None else start.choice)
             if found.status in (Status.STEP_LIMIT, Status.DIVERGED):
                 warnings.warn(str(found.status), ConvergenceWarning, stacklevel=2)
         x, error = problem.unscaled(found.x), None if found.error is None else problem.unscaled(found.error)

@@ -27,6 +27,12 @@ OUTRUN = 0.8  # … is outrun at a larger slip
 BRAKE = 0.2  # what is then left of the growth at least
 STILL = 1e-2  # a change below which mu hurries where X is loose
 POWER, LAST = 0.7, 3.0  # by which power of it, and rho at most
+AGAIN, AGAIN_RHO, AGAIN_STEPS = (
+    75.0,
+    1.35,
+    15,
+)  # from an earlier answer: mu times its largest singular value, rho, steps
+BEYOND = 0.9  # and how far T then goes beyond X off Omega
 SLOWEST, FASTEST = 1.08, 1.2  # the least and the largest rho: some 160 and 80 steps
 
 
