@@ -9,6 +9,8 @@ Low-rank tensor completion with a transform learned from the data (tensor Q-rank
 12.0
 """
 
+from typing import TYPE_CHECKING, Any
+
 from . import data, metrics, penalties, transforms
 from . import report as _report  # noqa: F401  draws completions from now on
 from .api import complete, load
@@ -26,7 +28,6 @@ from .files import read, write
 from .methods import METHODS, Method
 from .result import Completion, Record, Status
 from .study.compare import compare
-from .study.imputer import TensorImputer
 from .study.inspect import inspect
 from .transforms import load as load_transform
 from .transforms import pca, stiefel
@@ -41,6 +42,9 @@ from .transforms.norms import (
     tensor_nuclear_norm,
 )
 from .version import __version__ as __version__
+
+if TYPE_CHECKING:
+    from .study.imputer import TensorImputer
 
 __all__ = [
     "METHODS",
@@ -79,3 +83,11 @@ __all__ = [
     "transforms",
     "write",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "TensorImputer":  # it imports scikit-learn where that is installed, which takes a second
+        from .study.imputer import TensorImputer
+
+        return TensorImputer
+    raise AttributeError(f"module 'qrank' has no attribute '{name}'")

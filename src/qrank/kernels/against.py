@@ -13,9 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 LEFT_OUT = 1e-7  # singular values below this part of the largest are rounding
-NOISE = 1e-3  # of the mean variance of an entry: what directions that are left out, and errors of the answer, add at least
-    0.01  # of the mean variance of an entry: what directions that are left out, and errors of the answer, add at least
-)
+NOISE = 1e-3  # of the mean variance of an entry: errors of the answer add so much at least
 
 
 class Subspace(NamedTuple):
@@ -37,8 +35,8 @@ class Subspace(NamedTuple):
         return found
 
 
-def subspace_of(samples: np.ndarray, most: int | None = None) -> Subspace:
-    """Return the subspace of samples (m, n), of at most so many directions; by the Gram matrix of the shorter side.
+def subspace_of(samples: np.ndarray, noise: float = NOISE) -> Subspace:
+    """Return the subspace of samples (m, n); ``noise`` is a part of the mean variance of an entry.
 
     >>> x = np.outer(np.arange(1.0, 6), [1.0, 2.0, 4.0])
     >>> found = subspace_of(x)
@@ -51,18 +49,16 @@ def subspace_of(samples: np.ndarray, most: int | None = None) -> Subspace:
     m, n = away.shape
     if m <= n:
         power, left = np.linalg.eigh(away @ away.T)
-        keep = _kept(power, most)
+        keep = _kept(power)
         directions = left[:, keep].T @ away / np.sqrt(power[keep])[:, None]
     else:
         power, right = np.linalg.eigh(away.T @ away)
-        keep = _kept(power, most)
+        keep = _kept(power)
         directions = right[:, keep].T
     total, variances = float(np.clip(power, 0, None).sum()) / m, power[keep] / m
-    noise = (NOISE * total + max(total - float(variances.sum()), 0.0)) / n
-    return Subspace(mean, directions, variances, noise or 1.0)
+    return Subspace(mean, directions, variances, noise * total / n or 1.0)
 
 
-def _kept(power: np.ndarray, most: int | None) -> np.ndarray:
-    """Return which eigenpairs, in ascending order, are more than rounding; the last of them."""
-    keep = np.flatnonzero(power > max(LEFT_OUT**2 * power[-1], 0.0) if len(power) else [])
-    return keep[-most:] if most else keep
+def _kept(power: np.ndarray) -> np.ndarray:
+    """Return which eigenpairs, in ascending order, are more than rounding."""
+    return np.flatnonzero(power > max(LEFT_OUT**2 * float(power[-1]), 0.0))
