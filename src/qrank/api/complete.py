@@ -17,7 +17,7 @@ from ..patches import Patches
 from ..problem import Problem
 from ..result import Completion, OnStep, Status
 from .answer import Answer, answered, from_nearby, undetermined
-from .inputs import checked_bounds, checkpoint_of, guessed_axes, method_of
+from .inputs import axes_of, check_earlier, checked_bounds, checkpoint_of, method_of
 from .start import started
 
 
@@ -35,7 +35,7 @@ def complete(
     bounds: tuple[float | None, float | None] | None = None,
     checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
     every: float | None = None,
-    start: Completion | None = None,
+    earlier: Completion | None = None,
     **options: Any,
 ) -> Completion:
     """Fill the missing entries of a multi-way array.
@@ -78,7 +78,7 @@ def complete(
     every
         Seconds between two writes of the checkpoint at least (60, and never more than a twentieth of the time); 0: every
         step.
-    start
+    earlier
         The result of an earlier run of the same method to go on from: of the same array with more known, or of one to which
         slices were appended at the end of one axis. A few steps do then (:meth:`Completion.update` appends).
     **options
@@ -100,33 +100,27 @@ def complete(
     >>> bool(np.abs(result.x - x).max() < 1e-2), result.choice.trials[0].name
     (True, 'views')
     """
+    check_earlier(earlier)
     chosen, journal = method_of(method, preset, options), Journal(checkpoint_of(checkpoint, every))
     kind = kernels.of(y)
     known = kind.known(y, observed)
     if slice_axes is None:
-        if isinstance(start, Completion):
-            slice_axes = start.slice_axes
-        else:
-            slice_axes = guessed_axes(y, known) if isinstance(chosen, Auto) else (0, 1)
+        slice_axes = axes_of(y, known, isinstance(chosen, Auto), earlier)
     problem = Problem.of(y, known, slice_axes)
     layout = problem.layout
     cut = Patches(layout, patch) if patch != 0 else None
     fixed, rng = rng is not None, np.random.default_rng(rng)
     if cut is not None:
-        if start is not None:
-            raise InputError("a run on patches cannot start from an earlier answer: leave out patch, or start")
+        if earlier is not None:
+            raise InputError("a run on patches cannot start from an earlier answer: leave out patch, or earlier")
         problem = Problem.of(cut.split(kind.values(y), 0), cut.split(known, False), cut.slice_axes)
     with journal:
         if chosen.fit.exact and known.all():
             found = Answer(problem.y.copy(), Status.COMPLETE)
         else:
-            settings = (patch, holdout) if start is None else (patch, holdout, start.x)
-            journal.begin(problem, chosen, rng, fixed, *settings)
+            journal.begin(problem, chosen, rng, fixed, patch, holdout, *([] if earlier is None else [earlier.x]))
             seen = problem.hold_out(holdout, rng) if holdout else problem
-            seen = seen if start is None else started(seen, chosen, start, rng)
-            with nullcontext() if journal.checkpoint is None else Stopping() as stopping:
-                watched = on_step if stopping is None else stopping.watching(on_step)
-                found = answered(seen, chosen, rng, watched, journal, None if start is None else start.choice)
+            found = _found(seen, chosen, earlier, rng, on_step, journal)
             if found.status in (Status.STEP_LIMIT, Status.DIVERGED):
                 warnings.warn(str(found.status), ConvergenceWarning, stacklevel=2)
         x, error = problem.unscaled(found.x), None if found.error is None else problem.unscaled(found.error)
@@ -147,3 +141,15 @@ def complete(
             journal.end()
     about = (chosen, transform, known, layout.slice_axes, shown, found.choice, blind)
     return Completion(kind.like(x, y), found.status, found.records, *about)
+
+
+def _found(
+    problem: Problem, method: Method, earlier: Completion | None, rng: Any, on_step: OnStep | None, journal: Journal
+) -> Answer:
+    """Return the answer of a run, or of one that goes on from an earlier result; a signal ends one that is kept in a file."""
+    choice = None
+    if earlier is not None:
+        problem, choice = started(problem, method, earlier, rng), earlier.choice
+    with nullcontext() if journal.checkpoint is None else Stopping() as stopping:
+        watched = on_step if stopping is None else stopping.watching(on_step)
+        return answered(problem, method, rng, watched, journal, choice)

@@ -8,7 +8,6 @@ before them alone instead. A few known entries that are hidden from both tell ho
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -55,17 +54,15 @@ def started(problem: Problem, method: Method, start: Completion, rng: np.random.
     return replace(problem, start=np.ascontiguousarray(old))
 
 
-def _check(problem: Problem, method: Method, start: Any) -> None:
+def _check(problem: Problem, method: Method, start: Completion) -> None:
     """Say in a sentence why a run cannot start from what is given."""
-    if not isinstance(start, Completion):
-        raise InputError(f"start must be the result of an earlier run, not {type(start).__name__}")
     if not isinstance(problem.y, np.ndarray):
         raise InputError(f"a run starts from an earlier one for NumPy arrays only, not {type(problem.y).__name__}")
     if isinstance(method, Auto):
         if start.choice is None or start.choice.plan is None:
             raise InputError("method 'auto' goes on from a result of 'auto' only: name the method of the earlier run")
     elif not method.resumes:
-        raise InputError(f"method '{method.name}' cannot start from an earlier answer: leave out start")
+        raise InputError(f"method '{method.name}' cannot go on from an earlier answer")
     old, shape = np.shape(start.x), problem.layout.shape
     longer = sum(n != m for n, m in zip(old, shape, strict=False))
     if len(old) != len(shape) or longer > 1 or any(n > m for n, m in zip(old, shape, strict=True)):

@@ -34,7 +34,7 @@ def update(
     axis = _axis(result, values.shape, axis)
     y = np.concatenate([old, np.where(known, values, 0)], axis=axis, dtype=old.dtype, casting="same_kind")
     seen = np.concatenate([np.asarray(result.observed), known], axis=axis)
-    return complete(y, seen, result.method, result.slice_axes, start=result, **options)
+    return complete(y, seen, result.method, result.slice_axes, earlier=result, **options)
 
 
 def _axis(result: Completion, shape: tuple[int, ...], axis: int | None) -> int:
