@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import math
 from typing import Any
 
@@ -22,14 +22,22 @@ def checked(estimator: Any, given: Any, reset: bool) -> Any:
         given = np.ma.filled(given.astype(np.result_type(given.dtype, np.float32)), np.nan)
     if len(getattr(given, "shape", (0, 0))) > 2:
         return given  # as `complete` takes it: xarray's, for instance
-    if importlib.util.find_spec("sklearn") is None:
+    if not _has_scikit_learn():
         return np.asarray(given) if np.ndim(given) > 1 else _too_flat(given)
     from sklearn.utils import validation
 
-    rules = dict(dtype=[np.float64, np.float32], allow_nd=True, ensure_min_samples=1, reset=reset)
+    rules: dict[str, Any] = dict(dtype=[np.float64, np.float32], allow_nd=True, ensure_min_samples=1, reset=reset)
     if hasattr(validation, "validate_data"):
         return validation.validate_data(estimator, given, ensure_all_finite="allow-nan", **rules)
     return estimator._validate_data(given, force_all_finite="allow-nan", **rules)
+
+
+def _has_scikit_learn() -> bool:
+    try:
+        importlib.import_module("sklearn")
+    except ImportError:
+        return False
+    return True
 
 
 def _too_flat(given: Any) -> Any:
@@ -40,7 +48,7 @@ def check_fitted(estimator: Any) -> None:
     """Say that an estimator has not been fitted, as scikit-learn does where it is there."""
     if hasattr(estimator, "result_"):
         return
-    if importlib.util.find_spec("sklearn") is None:
+    if not _has_scikit_learn():
         raise InputError("this TensorImputer is not fitted yet: call fit first")
     from sklearn.exceptions import NotFittedError
 
