@@ -70,7 +70,7 @@ def load(path: str | os.PathLike[str]) -> Completion | Matrix:
         return Completion(
             x,
             Status[about["status"]],
-            [Record(*row[:9], tuple(row[9]), *row[10:]) for row in about["history"]],
+            [_record(row) for row in about["history"]],
             _unpacked(about["method"], arrays),
             _unpacked(about["transform"], arrays),
             observed,
@@ -83,6 +83,11 @@ def load(path: str | os.PathLike[str]) -> Completion | Matrix:
         raise
     except (KeyError, ValueError, TypeError, IndexError, AttributeError, RecursionError) as error:
         raise FileError(f"{path} is damaged, or holds nothing that qrank has saved") from error
+
+
+def _record(row: list[Any]) -> Record:
+    values: dict[str, Any] = dict(zip((f.name for f in fields(Record)), row, strict=True))
+    return Record(**{**values, "learning": tuple(values["learning"])})
 
 
 def _plain(array: Any) -> np.ndarray:
