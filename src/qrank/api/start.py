@@ -28,7 +28,7 @@ HIDDEN, TELLING = (
     0.05,
     200,
 )  # share of the known entries of new slices that tell which fill is nearer; how many at least
-UNLIKE = 0.25  # fills that miss by more than this part of the standard deviation are not worth starting from
+UNLIKE = 0.5  # fills that miss by more than this part of the standard deviation are not worth starting from
 FEW = 20  # hidden entries that tell nothing
 STEPS = 16  # of `views` on new slices and few others
 
@@ -83,7 +83,7 @@ def _filled(
     seen, y = known[n:] & ~hidden, y[n:]
     if not seen.any():
         return np.moveaxis(np.repeat(old[-1:], len(y), axis=0), 0, along)
-    first, second = _by_directions(old, y, seen), _by_nearby(problem, old, y, seen, along, thorough)
+    first, second = _by_directions(old, y, seen), _by_nearby(problem, old, y, seen, along, rng if thorough else None)
     share = 0.5
     if np.count_nonzero(hidden) >= FEW:
         apart, miss = (a[hidden].astype(float) - second[hidden] for a in (first, y))
@@ -107,17 +107,22 @@ def _by_directions(old: np.ndarray, y: np.ndarray, known: np.ndarray) -> np.ndar
 
 
 def _by_nearby(
-    problem: Problem, old: np.ndarray, y: np.ndarray, known: np.ndarray, along: int, thorough: bool
+    problem: Problem,
+    old: np.ndarray,
+    y: np.ndarray,
+    known: np.ndarray,
+    along: int,
+    rng: np.random.Generator | None,
 ) -> np.ndarray:
-    """Return new slices from the entries around them, a few earlier slices being known in full."""
+    """Return new slices from the entries around them, a few earlier slices being known in full; by `views` if there is an rng."""
     few = old[-max(NEARBY, len(y)) :]
     values = np.moveaxis(np.concatenate([few, np.where(known, y, 0)]), 0, along)
     there = np.moveaxis(np.concatenate([np.ones(few.shape, bool), known]), 0, along)
     values, there = np.ascontiguousarray(values), np.ascontiguousarray(there)
-    if thorough:
+    if rng is not None:
         axes = (problem.y.ndim - 2, problem.y.ndim - 1)
         alone = Problem(values, there, 0, Layout.of(values.shape, axes))
-        found = np.array(Run(alone, METHODS["views"].configured(steps=STEPS)).finished()).reshape(values.shape)
+        found = np.array(Run(alone, METHODS["views"].configured(steps=STEPS), rng).finished()).reshape(values.shape)
     else:
         found = smooth_fill(values, there)
     return np.moveaxis(found, along, 0)[len(few) :]
