@@ -9,9 +9,11 @@ Low-rank tensor completion with a transform learned from the data (tensor Q-rank
 12.0
 """
 
+from typing import TYPE_CHECKING, Any
+
 from . import data, metrics, penalties, transforms
 from . import report as _report  # noqa: F401  draws completions from now on
-from .api import complete, denoise, recover, separate
+from .api import complete, denoise, load, recover, separate
 from .checkpoint import Checkpoint
 from .errors import (
     CheckpointWarning,
@@ -27,7 +29,6 @@ from .files import read, write
 from .methods import METHODS, Method
 from .result import Completion, Record, Status
 from .study.compare import compare
-from .study.imputer import TensorImputer
 from .study.inspect import inspect
 from .transforms import load as load_transform
 from .transforms import pca, stiefel
@@ -42,6 +43,9 @@ from .transforms.norms import (
     tensor_nuclear_norm,
 )
 from .version import __version__ as __version__
+
+if TYPE_CHECKING:
+    from .study.imputer import TensorImputer
 
 __all__ = [
     "METHODS",
@@ -64,6 +68,7 @@ __all__ = [
     "data",
     "denoise",
     "inspect",
+    "load",
     "load_transform",
     "metrics",
     "multi_rank",
@@ -83,3 +88,11 @@ __all__ = [
     "transforms",
     "write",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "TensorImputer":  # it imports scikit-learn where that is installed, which takes a second
+        from .study.imputer import TensorImputer
+
+        return TensorImputer
+    raise AttributeError(f"module 'qrank' has no attribute '{name}'")

@@ -10,7 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-PAGES: dict[str, Callable[..., Any]] = {}  # who draws a completion; the room `report` puts itself here
+PAGES: dict[
+    str, Callable[..., Any]
+] = {}  # who draws, keeps and continues a completion: higher rooms put themselves here
 
 
 class Status(Enum):
@@ -77,6 +79,14 @@ class Trial(NamedTuple):
     seconds: float
 
 
+class Plan(NamedTuple):
+    """What the last runs of `auto` were: enough to go on from its answer without trying anything again."""
+
+    runs: tuple[tuple[str, Any, str | None], ...]  # in their order: name, method, and the name of what it started from
+    factors: tuple[float, ...] = ()  # of the signs of how far entries are off; none: no error is told
+    judged: bool = True  # what was hidden told of entries of which low rank says nothing, too
+
+
 @dataclass(frozen=True)
 class Choice:
     """What `auto` tried, and what it took.
@@ -91,6 +101,7 @@ class Choice:
     seconds: float
     error: float | None = None  # of the weighted sum on what was hidden
     cut: bool = False  # whether the answer was cut to the range of the known values
+    plan: Plan | None = field(default=None, repr=False, compare=False)
 
     def to_markdown(self) -> str:
         """Return the candidates as a table."""
@@ -112,7 +123,7 @@ class Choice:
         )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Completion:
     """The answer: the completed array, how the run went, and the transform it learned."""
 
@@ -161,9 +172,38 @@ class Completion:
         rows = [asdict(record) for record in self.history]
         return {name: [row[name] for row in rows] for name in (rows[0] if rows else {})}
 
+    def update(self, new: Any, observed: Any = None, **options: Any) -> Completion:
+        """Return the completion with new slices appended, from this answer on: see :func:`qrank.api.update`."""
+        return PAGES["update"](self, new, observed, **options)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write all of it to an ``.npz`` file that :func:`qrank.load` reads, as a whole or not at all; nothing is pickled.
+
+        Labels, of xarray for instance, are not kept: x and error come back as plain arrays.
+        """
+        PAGES["save"](self, path)
+
     def report(self, path: str | os.PathLike[str], **options: Any) -> None:
         """Write the run as one HTML page with pictures, charts and numbers: see :func:`qrank.report.write_report`."""
         PAGES["report"](self, path, **options)
+
+    def __repr__(self) -> str:
+        """Return three lines, not the whole array.
+
+        >>> print(Completion(np.ones((2, 3)), Status.SETTLED, [], "tnn", None, np.eye(2, 3) > 0))
+        Completion of a 2 x 3 array: 4 of 6 entries (66.7%) filled by tnn in 0.0 s
+        The run settled: its schedule has ended.
+        no error was estimated
+        """
+        filled, size = int(np.count_nonzero(~np.asarray(self.observed))), int(np.size(self.observed))
+        name, shape = getattr(self.method, "name", self.method), " x ".join(map(str, np.shape(self.observed)))
+        seconds = self.seconds if self.choice is None else self.choice.seconds
+        told = "no error was estimated"
+        if self.error is not None and filled:
+            rms = float(np.sqrt(np.square(np.asarray(self.error), dtype=float).sum() / filled))
+            told = f"standard error estimated for the filled entries: {rms:.3g} (root mean square)"
+        share = f"{filled} of {size} entries ({filled / max(size, 1):.1%})"
+        return f"Completion of a {shape} array: {share} filled by {name} in {seconds:.1f} s\n{self.status}\n{told}"
 
     def _repr_html_(self) -> str | None:
         return PAGES["fragment"](self)

@@ -4,7 +4,9 @@ from .complete import complete
 from .estimate import Estimate, estimated
 from .inputs import checked_bounds, guessed_axes
 from .recover import recover
+from .saved import load
 from .separate import denoise, separate
+from .update import update
 
 __all__ = [
     "Estimate",
@@ -13,6 +15,8 @@ __all__ = [
     "denoise",
     "estimated",
     "guessed_axes",
+    "load",
     "recover",
     "separate",
+    "update",
 ]

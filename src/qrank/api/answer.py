@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import kernels
 from ..checkpoint import Journal
-from ..choose import choose
+from ..choose import choose, resume
 from ..errors import UndeterminedWarning
 from ..methods import METHODS, Auto, Method, method_named
 from ..patches import Patches
@@ -33,17 +33,28 @@ class Answer(NamedTuple):
 
 
 def answered(
-    problem: Problem, method: Method, rng: np.random.Generator, on_step: OnStep | None, journal: Journal
+    problem: Problem,
+    method: Method,
+    rng: np.random.Generator,
+    on_step: OnStep | None,
+    journal: Journal,
+    earlier: Choice | None = None,
 ) -> Answer:
-    """Run a method, or what `auto` chooses; where values may be wrong, that is `views`."""
+    """Run a method, or what `auto` chooses, or has chosen earlier where the problem starts from an earlier answer.
+
+    Where values may be wrong, `auto` is `views`.
+    """
     if isinstance(method, Auto) and method.outliers is not None:
         limits = {"tol": method.tol, "max_steps": method.max_steps, "noise": method.noise, "outliers": method.outliers}
         method = METHODS["views"].configured(**limits)
     if isinstance(method, Auto):
-        found = choose(problem, method, rng, on_step, journal)
+        if problem.start is not None and earlier is not None:
+            found = resume(problem, method, earlier, rng, on_step, journal)
+        else:
+            found = choose(problem, method, rng, on_step, journal)
         journal.flush()
         return Answer(found.x, found.status, found.records, None, found.error, found.choice, None, found.judged)
-    run, records = _followed(problem, method, rng, on_step, journal)
+    run, records = _followed(problem, method, rng, on_step, journal, again=problem.start is not None)
     journal.flush()
     error = run.deviation()
     if error is not None:
@@ -55,12 +66,12 @@ def answered(
 
 
 def _followed(
-    problem: Problem, method: Method, rng: Any, on_step: OnStep | None, journal: Journal
+    problem: Problem, method: Method, rng: Any, on_step: OnStep | None, journal: Journal, again: bool
 ) -> tuple[Run, list[Record]]:
     """Return a run to its end, with its records, after the method whose answer it starts from."""
     records: list[Record] = []
-    if method.after is not None and problem.start is None:
-        first, records = _followed(problem, method_named(method.after).configured(), rng, on_step, journal)
+    if method.after is not None:
+        first, records = _followed(problem, method_named(method.after).configured(), rng, on_step, journal, again)
         if first.status in (Status.DIVERGED, Status.INTERRUPTED):
             return first, records
         problem = replace(problem, start=first.answer().reshape(problem.y.shape))
@@ -69,7 +80,7 @@ def _followed(
     def told(record: Record) -> Record:
         return replace(record, step=steps + record.step, seconds=seconds + record.seconds, run=method.name)
 
-    run, earlier = journal.open(problem, method, rng)
+    run, earlier = journal.open(problem, method.resumed() if again else method, rng)
     records.extend(map(told, earlier))
     for record in journal.steps(run):
         records.append(told(record))

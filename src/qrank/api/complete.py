@@ -11,7 +11,7 @@ import numpy as np
 
 from .. import kernels
 from ..checkpoint import Checkpoint, Journal, Stopping
-from ..errors import ConvergenceWarning
+from ..errors import ConvergenceWarning, InputError
 from ..methods import Auto, Method
 from ..patches import Patches
 from ..problem import Problem
@@ -19,7 +19,8 @@ from ..result import Completion, OnStep, Status
 from ..tensor import Layout
 from .answer import Answer, answered, from_nearby, undetermined
 from .estimate import check_fits
-from .inputs import checked_bounds, checkpoint_of, guessed_axes, method_of
+from .inputs import axes_of, check_earlier, checked_bounds, checkpoint_of, method_of
+from .start import started
 
 
 def complete(
@@ -36,6 +37,7 @@ def complete(
     bounds: tuple[float | None, float | None] | None = None,
     checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
     every: float | None = None,
+    earlier: Completion | None = None,
     **options: Any,
 ) -> Completion:
     """Fill the missing entries of a multi-way array.
@@ -78,6 +80,9 @@ def complete(
     every
         Seconds between two writes of the checkpoint at least (60, and never more than a twentieth of the time); 0: every
         step.
+    earlier
+        The result of an earlier run of the same method to go on from: of the same array with more known, or of one to which
+        slices were appended at the end of one axis. A few steps do then (:meth:`Completion.update` appends).
     **options
         Those of the method: ``effort``, ``tol``, ``max_steps``, ``rho``, ``mu0``, ``penalty``, ``update_every``, ``r``, …
 
@@ -97,11 +102,12 @@ def complete(
     >>> bool(np.abs(result.x - x).max() < 1e-2), result.choice.trials[0].name
     (True, 'views')
     """
+    check_earlier(earlier)
     chosen, journal = method_of(method, preset, options), Journal(checkpoint_of(checkpoint, every))
     kind = kernels.of(y)
     known = kind.known(y, observed)
     if slice_axes is None:
-        slice_axes = guessed_axes(y, known) if isinstance(chosen, Auto) else (0, 1)
+        slice_axes = axes_of(y, known, isinstance(chosen, Auto), earlier)
     layout = Layout.of(known.shape, slice_axes)
     cut = Patches(layout, patch) if patch != 0 else None
     stack = layout if cut is None else Layout.of(cut.parted, cut.slice_axes)
@@ -109,18 +115,17 @@ def complete(
     problem = Problem.of(y, known, slice_axes)
     fixed, rng = rng is not None, np.random.default_rng(rng)
     if cut is not None:
+        if earlier is not None:
+            raise InputError("a run on patches cannot start from an earlier answer: leave out patch, or earlier")
         problem = Problem.of(cut.split(kind.values(y), 0), cut.split(known, False), cut.slice_axes)
     check_fits(kind, problem.y, known, stack, chosen, bool(holdout))  # now that it is known what had to be copied
     with journal:
         if chosen.fit.exact and known.all():
             found = Answer(problem.y.copy(), Status.COMPLETE)
         else:
-            journal.begin(problem, chosen, rng, fixed, patch, holdout)
+            journal.begin(problem, chosen, rng, fixed, patch, holdout, *([] if earlier is None else [earlier.x]))
             seen = problem.hold_out(holdout, rng) if holdout else problem
-            with nullcontext() if journal.checkpoint is None else Stopping() as stopping:
-                found = answered(
-                    seen, chosen, rng, on_step if stopping is None else stopping.watching(on_step), journal
-                )
+            found = _found(seen, chosen, earlier, rng, on_step, journal)
             if found.status in (Status.STEP_LIMIT, Status.DIVERGED):
                 warnings.warn(str(found.status), ConvergenceWarning, stacklevel=2)
         x, error = problem.unscaled(found.x), None if found.error is None else problem.unscaled(found.error)
@@ -141,3 +146,15 @@ def complete(
     wrong = None if found.outliers is None else kind.like(kind.typed(problem.unscaled(found.outliers), y), y)
     about = (chosen, transform, known, layout.slice_axes, shown, found.choice, blind, chosen.noise_level, wrong)
     return Completion(kind.like(x, y), found.status, found.records, *about)
+
+
+def _found(
+    problem: Problem, method: Method, earlier: Completion | None, rng: Any, on_step: OnStep | None, journal: Journal
+) -> Answer:
+    """Return the answer of a run, or of one that goes on from an earlier result; a signal ends one that is kept in a file."""
+    choice = None
+    if earlier is not None:
+        problem, choice = started(problem, method, earlier, rng), earlier.choice
+    with nullcontext() if journal.checkpoint is None else Stopping() as stopping:
+        watched = on_step if stopping is None else stopping.watching(on_step)
+        return answered(problem, method, rng, watched, journal, choice)

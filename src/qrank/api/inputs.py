@@ -12,6 +12,7 @@ from ..choose import plane
 from ..errors import InputError, KindError
 from ..methods import Method, method_named
 from ..problem import Problem
+from ..result import Completion
 
 
 def guessed_axes(y: Any, observed: Any = None) -> tuple[int, int]:
@@ -24,6 +25,19 @@ def guessed_axes(y: Any, observed: Any = None) -> tuple[int, int]:
     problem = Problem.of(y, observed)
     order = problem.layout.rest + problem.layout.slice_axes
     return plane(problem.layout.shape, problem.smoothness[np.argsort(order)])
+
+
+def axes_of(y: Any, known: Any, guess: bool, earlier: Completion | None) -> tuple[int, int]:
+    """Return the axes of a slice where they are not given: those of an earlier run, guessed ones, or the first two."""
+    if earlier is not None:
+        return earlier.slice_axes
+    return guessed_axes(y, known) if guess else (0, 1)
+
+
+def check_earlier(earlier: Any) -> None:
+    """Say that what was given is no result to go on from."""
+    if earlier is not None and not isinstance(earlier, Completion):
+        raise KindError(f"earlier must be the result of an earlier run, not {type(earlier).__name__}")
 
 
 def checked_bounds(bounds: Any, y: Any) -> tuple[float | None, float | None]:

@@ -5,3 +5,4 @@ from .auto import Tried as Tried
 from .auto import choose as choose
 from .auto import tried as tried
 from .candidates import plane as plane
+from .resume import resume as resume

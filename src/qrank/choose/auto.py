@@ -14,7 +14,7 @@ from ..methods.joined import Joined
 from ..methods.schedule import known_around
 from ..methods.views import Views
 from ..problem import Problem
-from ..result import Choice, OnStep, Record, Status, Trial
+from ..result import Choice, OnStep, Plan, Record, Status, Trial
 from . import candidates
 from .candidates import Candidate
 from .final import finals
@@ -106,23 +106,34 @@ def choose(problem: Problem, auto: Auto, rng: np.random.Generator, on_step: OnSt
         if not whole:
             return _fast(problem, rng, None, begun, journal, auto, steps=BRIEF, stopped=True)
         mixture = Mixture.of(found.weights, trial.done)
-    x = found.filled(mixture, source.problem)
+    x, wider = found.filled(mixture, source.problem), 1.0
     spread = found.spread(signs_of(source.problem, x, mixture), x.shape)
     del mixture
     at = source.problem.held_out
     if source is final and at is not None and len(at) >= FEW:
         spread = calibrated(spread, at, x.reshape(-1)[at] - source.problem.held_out_values)
-    np.copyto(x, problem.y, where=problem.observed, casting="same_kind")
-    error = np.multiply(spread, ~problem.observed, out=spread)
     blind = auto.undetermined(problem) & ~problem.observed
     judged = not blind.any() or _were_hidden(trial.problem, auto)
-    if not judged:  # nothing that was hidden tells of them: they may be anywhere among the known values
-        np.copyto(error, np.maximum(error, problem.spread), where=blind)
+    error = told_error(problem, x, spread, blind, judged)
     ready = [name for name in found.names if name in source.done]
     main = source.done[max(ready, key=found.weights.__getitem__)]
     records = [record for one in source.done.values() for record in one.records]
-    choice = replace(found.choice, seconds=time.perf_counter() - begun)
+    runs = tuple((name, one.method, one.candidate.after) for name, one in source.done.items())
+    plan = Plan(runs, tuple(float(f) * wider**2 for f in found.spread.factors), judged)
+    choice = replace(found.choice, seconds=time.perf_counter() - begun, plan=plan)
     return Chosen(x, error, Status.INTERRUPTED if final.stopped else main.status, records, choice, judged)
+
+
+def told_error(problem: Problem, x: np.ndarray, spread: np.ndarray, blind: np.ndarray, judged: bool) -> np.ndarray:
+    """Return the standard errors, made of the spread in place, and put what is known into x.
+
+    Where nothing that was hidden tells of entries, they may be anywhere among the known values.
+    """
+    np.copyto(x, problem.y, where=problem.observed, casting="same_kind")
+    error = np.multiply(spread, ~problem.observed, out=spread)
+    if not judged:
+        np.copyto(error, np.maximum(error, problem.spread), where=blind)
+    return error
 
 
 def _were_hidden(problem: Problem, auto: Auto) -> bool:
@@ -166,7 +177,8 @@ def _fast(
     except Stopped:
         found, stopped = runner.done[name], True
     seconds = time.perf_counter() - begun
-    choice = Choice((Trial(name, None, 1.0, seconds),), 0, "nothing was tried", seconds)
+    plan = Plan(((name, candidate.method, None),))
+    choice = Choice((Trial(name, None, 1.0, seconds),), 0, "nothing was tried", seconds, plan=plan)
     return Chosen(found.x, None, Status.INTERRUPTED if stopped else found.status, found.records, choice)
 
 

@@ -70,6 +70,22 @@ def read_npz(path: Path, ask: Ask) -> Loaded:
             return plain(np.lib.format.read_array(stream, allow_pickle=False), "npz", path, ask, key=key)
 
 
+def read_all(path: Path) -> dict[str, np.ndarray]:
+    """Read all arrays of a ``.npz`` archive by their names, if what they claim can be in it."""
+    with zipfile.ZipFile(path) as archive:
+        found = {}
+        for entry in archive.infolist():
+            with archive.open(entry) as stream:
+                shape, dtype = read_header(stream)
+            if dtype.hasobject:
+                raise FileError(pickled(path))
+            _check_claim(path, shape, dtype, entry.file_size)
+            check_room(path, entry.file_size, entry.compress_size, DENSITY.get(entry.compress_type, DENSEST))
+            with archive.open(entry) as stream:
+                found[entry.filename.removesuffix(".npy")] = np.lib.format.read_array(stream, allow_pickle=False)
+        return found
+
+
 def write_npz(path: Path, array: np.ndarray, like: Loaded, key: str | None) -> None:
     """Write a ``.npz`` archive; the other arrays of the archive it came from go with it."""
     own = (key or "data") + ".npy"

@@ -32,6 +32,10 @@ class Fit:
         """Return the lam that is final: 0 where it goes on down, as the fit asks for ever more."""
         return 0.0
 
+    def beyond(self, relax: float) -> Fit:
+        """Return the fit with T going beyond X off Omega, where it can and does not do so already: itself."""
+        return self
+
     def start(self, problem: Problem, t: Any) -> Any:
         """Return the state before the first step, with T as it starts: nothing."""
         return None

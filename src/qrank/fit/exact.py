@@ -11,7 +11,7 @@ So T and Y are the whole state: E, Z and the previous X need no arrays of their 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -32,6 +32,10 @@ class Exact(Fit):
     exact: ClassVar[bool] = True
     absolute: bool = False
     relax: float = 0.0
+
+    def beyond(self, relax: float) -> Exact:
+        """Return the fit with ``relax``, unless it has one or follows the paper's rule."""
+        return self if self.relax or self.absolute else replace(self, relax=relax)
 
     def start(self, problem: Problem, t: Any) -> Any:
         """Start from Z = 0. The state is X on Omega, at first 0, for the paper's rule only."""

@@ -28,14 +28,15 @@ METHODS: dict[str, type[Method]] = {
 
 
 def method_named(name: str) -> type[Method]:
-    """Return a method by its name, or say which one may be meant.
+    """Return a method by its name, or say which one may be meant; case, spaces and underscores do not matter.
 
-    >>> method_named("tnn").name
-    'tnn'
+    >>> method_named("tnn").name, method_named("TNN C").name, method_named("f_tnn").name
+    ('tnn', 'tnn-c', 'f-tnn')
     """
-    if name not in METHODS:
-        raise InputError(f"unknown method '{name}'{nearest(name, METHODS)}")
-    return METHODS[name]
+    plain = "-".join(name.lower().replace("_", " ").replace("-", " ").split())
+    if plain not in METHODS:
+        raise InputError(f"unknown method '{name}'{nearest(plain, METHODS)}")
+    return METHODS[plain]
 
 
 __all__ = ["METHODS", "Auto", "Method", "method_named"]

@@ -34,6 +34,8 @@ class Method:
     single: ClassVar[float] = 0.0  # the primal residual down to which single precision serves; 0: it never does
     after: ClassVar[str | None] = None  # the method whose answer it starts from, as `problem.start`
 
+    resumes: ClassVar[bool] = False  # it can go on from an earlier answer, `problem.start`, in a few steps
+
     revision: ClassVar[int] = 0  # raised by hand when its answers change but no option does: kept cells are run again
 
     nearby: ClassVar[bool] = False  # where the model says nothing, its answer still comes from the known entries nearby
@@ -115,6 +117,10 @@ class Method:
         known = problem.mask
         empty = ~known.any(axis=(1, 2), keepdims=True) | ~known.any(axis=(0, 2), keepdims=True)
         return (empty | ~known.any(axis=(0, 1), keepdims=True)).reshape(problem.observed.shape)
+
+    def resumed(self) -> Method:
+        """Return the method as it goes on from an earlier answer that is nearly right: itself."""
+        return self
 
     @classmethod
     def options(cls) -> dict[str, Any]:

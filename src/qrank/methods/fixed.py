@@ -9,11 +9,23 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from .. import kernels
 from ..errors import InputError
 from ..priors import Fixed, Learner, Prior, QNorm
 from ..problem import Problem
 from ..tensor import Layout
-from ..transforms import Cosine, Fourier, Identity, Matrix, Transform, pca, random_orthogonal, transform_of, wavelet
+from ..transforms import (
+    Cosine,
+    Fourier,
+    Identity,
+    Matrix,
+    Transform,
+    extended,
+    pca,
+    random_orthogonal,
+    transform_of,
+    wavelet,
+)
 from . import needs
 from .needs import Needs, Size
 from .tqn import Recipe
@@ -52,7 +64,10 @@ class FixedQ(Recipe):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TQN(FixedQ):
-    """Any transform given as ``q``: a column-orthonormal matrix (n3, r), or the transform of an earlier result."""
+    """Any transform given as ``q``: a column-orthonormal matrix (n3, r), or the transform of an earlier result.
+
+    One of a shorter third mode, to which slices were appended since, is extended by what is known of these.
+    """
 
     name: ClassVar[str] = "tqn"
     about: ClassVar[str] = "Q-nuclear norm with a transform that you give (q: n3 x r, orthonormal columns)"
@@ -69,6 +84,20 @@ class TQN(FixedQ):
         if self.q is None:
             raise InputError("method 'tqn' needs the option 'q': a matrix (n3, r) with orthonormal columns")
         return transform_of(self.q)
+
+    def learner(self, problem: Problem) -> Learner:
+        """Return who chooses Q, once: nobody, but for new slices at the end."""
+        if isinstance(self._given, Cosine | Fourier | Identity):
+            return Fixed(type(self._given)(problem.layout.n3))
+        if self._given.n3 >= problem.layout.n3 or not isinstance(problem.y, np.ndarray):
+            return super().learner(problem)
+
+        def made(_: np.random.Generator) -> Matrix:
+            kind, start = kernels.of(problem.y), problem.start
+            filled = kind.smooth_fill(problem.y, problem.observed) if start is None else start
+            return extended(self._given, filled.reshape(problem.stack.shape), problem.mask)
+
+        return Fixed(made)
 
     def transform(self, n3: int) -> Transform:
         """Return q, or say why it will not do."""

@@ -60,6 +60,7 @@ class GaussianPatches(Method):
     about: ClassVar[str] = "views, finished by a local Gaussian model of blocks, which knows how sure it is"
     shares_out: ClassVar[bool] = True
     after: ClassVar[str | None] = "views"
+    resumes: ClassVar[bool] = True
     revision: ClassVar[int] = 1
     single: ClassVar[float] = np.finfo(float).tiny  # a covariance of a handful of blocks is not known to more digits
 

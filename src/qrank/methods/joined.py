@@ -60,6 +60,10 @@ class Joined(Views):
         steps = STEPS if self.steps is None else self.steps
         return max(1.0, self.depth / ABOVE), ABOVE ** (1 / (steps - 1))
 
+    def resumed(self) -> Joined:
+        """Return itself: it always starts from an answer that is nearly right."""
+        return self
+
     def as_judged(self, problem: Problem, state: State) -> Joined:
         """Return the method with the weights that a judged run has found; its schedule stays."""
         found = super().as_judged(problem, state)

@@ -31,6 +31,12 @@ WHOLE, EVEN = (
     0.12,
     1.08,
 )  # slices that come with such a share of their singular values are whole: rho is this one to the end
+AGAIN, AGAIN_RHO, AGAIN_STEPS = (
+    75.0,
+    1.35,
+    15,
+)  # from an earlier answer: mu times its largest singular value, rho, steps
+BEYOND = 0.9  # and how far T then goes beyond X off Omega
 SLOWEST, FASTEST = 1.08, 1.2  # the least and the largest rho: some 160 and 80 steps
 
 

@@ -35,7 +35,7 @@ from ..transforms import Transform, check_r
 from . import needs
 from .base import Method
 from .needs import Needs, Size
-from .schedule import EVEN, FIRST, growth, most, pace, whole, within
+from .schedule import AGAIN, AGAIN_RHO, AGAIN_STEPS, BEYOND, EVEN, FIRST, growth, most, pace, whole, within
 
 # The paper's settings, of which a method takes those that it has
 PAPER = dict(rho=1.1, mu0=1e-4, mu_max=1e10, tol=1e-8, absolute=True, penalty="nuclear", update_every=1, start="pca")
@@ -59,6 +59,7 @@ class Recipe(Method):
 
     shares_out: ClassVar[bool] = True
     measures: ClassVar[bool] = True
+    resumes: ClassVar[bool] = True
     presets: ClassVar[dict[str, dict[str, Any]]] = {"default": {}, "paper": PAPER}
 
     rho: float | None = None  # None: by what is known and what is found (`schedule`), but 1.1 for penalties not mild
@@ -128,7 +129,9 @@ class Recipe(Method):
         return Measured(self.noise)
 
     def init(self, problem: Problem, work: Workspace) -> State:
-        """Start where the prior leaves little of the zero-filled data."""
+        """Start where the prior leaves little of the zero-filled data, or late on the path from an earlier answer."""
+        if problem.start is not None:
+            return self._resumed(problem, work)
         t, prior = kernels.of(problem.y).copy(problem.stack), self.prior(problem)
         state, fit = prior.start(t, work), self.fitted(problem).start(problem, t)
         mu = 1 / (FIRST * (prior.size(t, state, work) or 1.0)) if self.mu0 is None else self.mu0 * problem.scale
@@ -141,12 +144,27 @@ class Recipe(Method):
             mu /= ahead
         return State(t, mu, rho, state, fit, fastest=rho if looks else 0.0)
 
+    def _resumed(self, problem: Problem, work: Workspace) -> State:
+        """Start from an earlier answer with a mu under which most of it stays: a few steps bring new entries in.
+
+        mu then grows fast and the schedule ends after AGAIN_STEPS; docs/theory.md has what that costs and how near it comes. A
+        ``rho`` that is given, or asked for by the penalty, is kept, and the run then ends by its residuals.
+        """
+        kind, prior = kernels.of(problem.y), self.prior(problem)
+        t = kind.keep(kind.copy(problem.start), problem.y, problem.observed).reshape(problem.stack.shape)
+        state, fit = prior.start(t, work), self.fitted(problem).start(problem, t)
+        mu = AGAIN / (prior.size(t, state, work) or 1.0) if self.mu0 is None else self.mu0 * problem.scale
+        mu, rho = min(within(mu, problem), 1 / (self._least(problem) or 1e-300)), self.rho or AGAIN_RHO
+        ends = self.rho is None and self.fitted(problem).exact and not self.absolute
+        return State(t, mu, rho, state, fit, mu * rho ** (AGAIN_STEPS - 1.5) if ends else np.inf)
+
     def step(self, problem: Problem, state: State, work: Workspace) -> tuple[State, Step]:
         """Run one iteration of Algorithm 2."""
         t, mu, rho, prior, fit, last, fastest = state
         lam, lam_next = 1 / mu, max(1 / within(rho * mu, problem), self._least(problem))  # (30) mu-update
         found = self.prior(problem)(t, lam, prior, work)  # (26) Q-, (27) X-update
-        agreed = self.fitted(problem)(problem, t, found.x, lam, lam_next, fit, work)  # (28) E-, (29) Z-update
+        how = self.fitted(problem) if problem.start is None else self.fitted(problem).beyond(BEYOND)
+        agreed = how(problem, t, found.x, lam, lam_next, fit, work)  # (28) E-, (29) Z-update
         residuals = agreed.primal, agreed.dual, agreed.change
         step = Step(found.value, *residuals, mu, found.rank, found.slices, found.learning, settled=mu >= last)
         if fastest and self._whole(problem, agreed.primal, found.rank, found.slices):

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import combinations
 from typing import Any, ClassVar
 
@@ -49,6 +49,7 @@ STANDS = 1.05  # the rank stands still if it grows by less than this while sigma
 FULL = 0.6  # and if it is below this part of what it could be
 LINGER = 15  # steps at the level of the noise
 SMALLER = 1.8  # measured: what the many small pieces of views take beside the operations in them
+AGAIN, AGAIN_STEPS, AGAIN_RELAX = 2.0, 5, 1.3  # sigma from so many times its end, in so many steps, T so far beyond X
 WARM = 8.0  # a run from an earlier answer starts so many times below v
 
 
@@ -199,6 +200,10 @@ class Views(Recipe):
         steps = steps_for(known_share(problem)) if self.steps is None else self.steps
         return 1.0 if problem.start is None else WARM, self.depth ** (1 / (steps - 1))
 
+    def resumed(self) -> Views:
+        """Return the method for an earlier answer that is nearly right: sigma falls from near its end, in a few steps."""
+        return ResumedViews(**{f.name: getattr(self, f.name) for f in fields(self) if f.init})
+
     def step(self, problem: Problem, state: State, work: Workspace) -> tuple[State, Step]:
         """Run one step, and see whether going on pays."""
         done = state.mu >= state.last
@@ -214,6 +219,19 @@ class Views(Recipe):
             return state, step._replace(settled=int((trail[:, 0] == trail[-1, 0]).sum()) > LINGER)
         found = trail[-1, 1] <= min(STANDS * trail[-back, 1], FULL * full)
         return state, step._replace(settled=done and not found)
+
+
+class ResumedViews(Views):
+    """The last steps of `views`, from an earlier answer."""
+
+    @property
+    def fit(self) -> Fit:
+        """How the answer agrees with what is known: T goes farther beyond X, as there are few steps."""
+        return Exact(self.absolute, AGAIN_RELAX) if self.noise is None else super().fit
+
+    def pace(self, problem: Problem) -> tuple[float, float]:
+        """Return how far below v sigma starts, and by how much it falls in a step."""
+        return max(1.0, self.depth / AGAIN), AGAIN ** (1 / (AGAIN_STEPS - 1))
 
 
 def _weights(given: Any) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import math
 import warnings
 from collections.abc import Mapping
@@ -74,6 +75,24 @@ class Inspection:
         for one in self.choice.trials:
             found.append(f"  {one.name:<40} {one.error:>10.4g} {one.weight:>6.2f} {duration(one.seconds):>8}")
         return [*found, str(self.choice)]
+
+    def _repr_html_(self) -> str:
+        """Return the lines for a notebook, the candidates as a table."""
+        trials = () if self.choice is None else self.choice.trials
+        lines = self.lines()
+        if trials:
+            begin = next(k for k, line in enumerate(lines) if line.startswith("candidates, "))
+            lines = lines[:begin] + lines[begin + 1 + len(trials) :]
+        told = f"<pre>{html.escape(chr(10).join(lines))}</pre>"
+        if not trials:
+            return told
+        rows = "".join(
+            f"<tr><th>{html.escape(one.name)}</th><td>{'' if one.error is None else f'{one.error:.4g}'}</td>"
+            f"<td>{one.weight:.2f}</td><td>{duration(one.seconds)}</td></tr>"
+            for one in trials
+        )
+        head = "<tr><th>candidate</th><th>error on hidden entries</th><th>weight</th><th>time</th></tr>"
+        return f"{told}<table><thead>{head}</thead><tbody>{rows}</tbody></table>"
 
     @property
     def method(self) -> str:

@@ -6,6 +6,7 @@ from .base import Transform as Transform
 from .base import checked_matrix as checked_matrix
 from .base import load as load
 from .base import transform_of as transform_of
+from .extended import extended as extended
 from .fixed import Cosine as Cosine
 from .fixed import Fourier as Fourier
 from .fixed import Identity as Identity
