@@ -2,5 +2,6 @@
 
 from .complete import complete
 from .inputs import checked_bounds, guessed_axes
+from .tabular import arrangement
 
-__all__ = ["checked_bounds", "complete", "guessed_axes"]
+__all__ = ["arrangement", "checked_bounds", "complete", "guessed_axes"]
