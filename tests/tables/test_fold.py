@@ -38,7 +38,7 @@ def test_weeks_begin_on_monday():
 def test_times_and_days_of_which_there_is_no_row_are_left_out():
     """An office that closes at night and at the weekend."""
     stamps = pd.DatetimeIndex(every("h", 24 * 21))
-    open_ = (stamps.hour >= 8) & (stamps.hour < 18) & (stamps.weekday < 5)
+    open_ = (stamps.hour >= 8) & (stamps.hour < 18) & (stamps.day_of_week < 5)
     assert Fold.of(None, int(open_.sum()), stamps[open_].to_numpy()).shape == (10, 15)
 
 
@@ -138,7 +138,7 @@ def test_folding_beats_interpolation_three_times():
 
 
 def test_a_matrix_is_folded_by_a_number_of_rows():
-    truth, table = seasonal()
+    _, table = seasonal()
     matrix = table.to_numpy()
     result = qrank.complete(matrix, fold=24)
     assert isinstance(result.x, np.ndarray)

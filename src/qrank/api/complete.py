@@ -114,10 +114,11 @@ def complete(
     >>> bool(np.abs(result.x - x).max() < 1e-2), result.choice.trials[0].name
     (True, 'views')
     """
+    chosen, journal = method_of(method, preset, options), Journal(checkpoint_of(checkpoint, every))
     table = arrangement(y, observed, fold, index, columns, values)
     if table is not None:
+        table = table.needed(chosen.fit.exact)
         y, observed, bounds = table.array, table.observed, table.bounds(bounds)
-    chosen, journal = method_of(method, preset, options), Journal(checkpoint_of(checkpoint, every))
     limits = checked_bounds(bounds, y)
     found = _completed(y, observed, chosen, slice_axes, journal, rng, on_step, holdout, patch, limits, integer)
     return found if table is None else table.back(found)

@@ -31,6 +31,10 @@ class Arranged:
         """True where an entry of ``array`` is known."""
         return self.known if self.fold is None else self.fold.folded(self.known, False)
 
+    def needed(self, exact: bool) -> Arranged:
+        """Return what is to be completed: only padding is missing of a folded table of which all is known."""
+        return replace(self, fold=None) if exact and self.known.all() else self
+
     def bounds(self, bounds: Any) -> Any:
         """Return the bounds that were given; counts in a table are not negative if none were."""
         counts = bounds is None and self.table is not None and are_counts(self.matrix[self.known])
@@ -79,4 +83,4 @@ def arrangement(
         raise InputError(f"observed has shape {mask.shape}, and what is to be filled has shape {matrix.shape}")
     known &= ~np.isnan(matrix) if mask is None else mask.astype(bool)
     folding = Fold.of(fold, len(matrix), stamps)
-    return Arranged(matrix, known, table, None if known.all() else folding)
+    return Arranged(matrix, known, table, folding)

@@ -53,6 +53,7 @@ def fill(
         ),
     ],
     output: Annotated[str, Opt("--output", "-o", help="What to write; its suffix says in which format.")],
+    part: options.PartOptions,
     lacking: options.MissingOptions,
     table: TableOptions,
     limits: RangeOptions,
@@ -61,9 +62,6 @@ def fill(
     patch: Annotated[
         int | None, Opt(help="Side of the squares a picture is cut into; 0: none. [default: 16 for a single picture]")
     ] = None,
-    frames: options.Frames = None,
-    resize: options.Resize = None,
-    grey: options.Grey = False,
     dtype: Annotated[str | None, Opt(help="Type to compute in: float32 (8 and 16-bit data) or float64.")] = None,
     method: Annotated[str, Opt(help="See 'qrank methods'.")] = "auto",
     effort: Annotated[str | None, Opt(help="Of auto: fast, balanced or best.")] = None,
@@ -97,7 +95,7 @@ def fill(
     if report is not None:
         check_packages()
     kept = _checkpoint(checkpoint, source, output, report)
-    loaded, axes = options.load(source, slice_axes, frames, grey, resize, table)
+    loaded, axes = part.load(source, slice_axes, table)
     files.check_output(output, loaded)
     check_apart(report, "the report", [source, output, lacking.missing_mask_file, *loaded.meta.get("files", ())])
     work_type = _work_type(dtype, loaded.data.dtype)

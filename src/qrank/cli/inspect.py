@@ -22,12 +22,10 @@ from .words import check_place, guarded, screen, sizes
 @grouped
 def inspect(
     source: Annotated[str, typer.Argument(metavar="INPUT", help="Any file that fill reads.")],
+    part: options.PartOptions,
     lacking: options.MissingOptions,
     table: TableOptions,
     slice_axes: options.SliceAxes = None,
-    frames: options.Frames = None,
-    resize: options.Resize = None,
-    grey: options.Grey = False,
     plot: Annotated[Path | None, typer.Option(help="Draw the spectra into this .png, .svg or .pdf file.")] = None,
     json: options.Json = False,
 ) -> None:
@@ -36,7 +34,7 @@ def inspect(
     Example: qrank inspect clip.avi --grey --plot spectra.png
     """
     check_place(plot, "the plot", (".png", ".svg", ".pdf"))
-    loaded, axes = options.load(source, slice_axes, frames, grey, resize, table)
+    loaded, axes = part.load(source, slice_axes, table)
     check_apart(plot, "the plot", [source, lacking.missing_mask_file, *loaded.meta.get("files", ())])
     missing = lacking.mask(loaded)
     with Console(stderr=True, quiet=json).status("looking"):

@@ -44,15 +44,18 @@ class MissingOptions:
         return missing_mask(loaded, value=self.missing_value, mask_file=self.missing_mask_file, **ends)
 
 
-def load(
-    source: str,
-    slice_axes: str | None,
-    frames: str | None,
-    grey: bool,
-    resize: str | None,
-    table: TableOptions | None = None,
-) -> tuple[Loaded, tuple[int, int]]:
-    """Read the part of a file that the options ask for, a table as they say; return it and the axes of its slices."""
-    loaded = read(source, frames=frames, grey=grey, resize=resize)
-    loaded = loaded if table is None else table.arranged(loaded)
-    return loaded, parse_slice_axes(slice_axes, loaded.axes, loaded.slice_axes)
+@dataclass(frozen=True)
+class PartOptions:
+    """What is read of a file."""
+
+    frames: Frames = None
+    resize: Resize = None
+    grey: Grey = False
+
+    def load(
+        self, source: str, slice_axes: str | None, table: TableOptions | None = None
+    ) -> tuple[Loaded, tuple[int, int]]:
+        """Read the part of a file that is asked for, a table as the options say; return it and the axes of its slices."""
+        loaded = read(source, frames=self.frames, grey=self.grey, resize=self.resize)
+        loaded = loaded if table is None else table.arranged(loaded)
+        return loaded, parse_slice_axes(slice_axes, loaded.axes, loaded.slice_axes)
