@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import io
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +28,9 @@ def read_text(path: Path, ask: Ask) -> Loaded:
         raise FileError(f"{path} cannot be read as a table: it holds bytes that are no text")
     # What is no UTF-8 is carried through as it is.
     text = content.decode("utf-8", errors="surrogateescape")
-    return _loaded(path, TextFrame.parsed(text, "\t" if path.suffix.lower() == ".tsv" else None), "csv", ask)
+    with _named(path):
+        frame = TextFrame.parsed(text, "\t" if path.suffix.lower() == ".tsv" else None)
+    return _loaded(path, frame, "csv", ask)
 
 
 def read_parquet(path: Path, ask: Ask) -> Loaded:
@@ -44,11 +48,11 @@ def read_parquet(path: Path, ask: Ask) -> Loaded:
 
 def write_text(path: Path, array: np.ndarray, like: Loaded, key: str | None) -> None:
     """Write a ``.csv`` or ``.tsv`` file."""
-    tabs, frame = path.suffix.lower() == ".tsv", _frame(array, like)
+    delimiter, frame = "\t" if path.suffix.lower() == ".tsv" else ",", _frame(array, like)
     if not isinstance(frame, TextFrame):
-        frame = TextFrame.of(_plain(frame), isinstance(frame, Frame), "\t" if tabs else ",")
-    elif (frame.delimiter == "\t") != tabs:
-        frame = frame.parted_by("\t" if tabs else ",")
+        frame = TextFrame.of(_plain(frame), isinstance(frame, Frame), delimiter)
+    elif like.path is not None and like.path.suffix.lower() != path.suffix.lower():
+        frame = frame.parted_by(delimiter)
     with path.open("wb") as stream:
         stream.write(frame.text.encode("utf-8", errors="surrogateescape"))
 
@@ -101,7 +105,17 @@ def _loaded(path: Path, frame: Frame, kind: str, ask: Ask) -> Loaded:
     if ask.frames is not None:
         check_frames(range(frame.rows)[ask.frames], frame.rows, ask.frames, str(path))
         table = table.part(ask.frames)
-    return Loaded(table.array, table.axes, (0, 1), kind, path, {"table": table})
+    with _named(path):
+        return Loaded(table.array, table.axes, (0, 1), kind, path, {"table": table})
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """Let what is wrong with a table name its file."""
+    try:
+        yield
+    except InputError as error:
+        raise FileError(f"{path} cannot be used as a table: {error}") from error
 
 
 def unfolded(array: np.ndarray, like: Loaded) -> tuple[np.ndarray, Loaded]:
