@@ -29,7 +29,7 @@ def compare(
     source: Annotated[str, typer.Argument(metavar="INPUT", help="Complete data, in any format that fill reads.")],
     output: Annotated[Path, Opt("--output", "-o", help="Folder for table, curves, page and every finished run.")],
     part: options.PartOptions,
-    table: TableOptions,
+    as_table: TableOptions,
     rates: Annotated[str | None, Opt(help="Shares of the entries that are seen. [default: 0.1,0.3,0.5]")] = None,
     methods: Annotated[str, Opt(help="Names from 'qrank methods'.")] = "vmtqn,tnn,slicewise",
     draws: Annotated[int, Opt(help="Masks drawn for each rate.")] = 2,
@@ -54,7 +54,7 @@ def compare(
     """
     if output.exists() and not output.is_dir():
         raise FileError(f"{output} is a file: give a folder")
-    loaded, axes = part.load(source, slice_axes, table)
+    loaded, axes = part.load(source, slice_axes, as_table)
     for name in TABLES:
         check_apart(output / name, "the output", [source, *loaded.meta.get("files", ())])
     hide: Any = pattern
