@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 
-from qrank.errors import FileError
+from qrank.errors import FileError, MissingExtra
 from qrank.files import read, write
 from qrank.tables import TextFrame
 from qrank.tables.times import stamps
@@ -168,3 +170,14 @@ def test_a_part_of_the_rows(tmp_path):
     loaded = read(tmp_path / "a.csv", frames="1:3")
     write(tmp_path / "b.csv", np.nan_to_num(loaded.data), like=loaded)
     assert (tmp_path / "b.csv").read_text() == "t,a,b\n2024-01-02,3,0\n2024-01-03,5,6\n"
+
+
+def test_without_its_package_parquet_is_one_sentence(tmp_path, monkeypatch):
+    write(tmp_path / "a.parquet", np.ones((3, 3)))
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    for call in (lambda: read(tmp_path / "a.parquet"), lambda: write(tmp_path / "b.parquet", np.ones((3, 3)))):
+        with pytest.raises(MissingExtra, match=r"parquet needs the package pyarrow: pip install 'qrank\[tables\]'"):
+            call()
+    (tmp_path / "a.csv").write_text("a,b\n1,2\n3,\n")
+    assert read(tmp_path / "a.csv").data.shape == (2, 2)  # text needs nothing
