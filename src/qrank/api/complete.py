@@ -49,7 +49,8 @@ def complete(
     y
         The array, of two or more axes; never changed. NaN in a float array, or the mask of a masked array, marks what is
         missing unless ``observed`` is given. A zero is a value like any other. Or a table, a ``DataFrame`` or ``Series`` of
-        pandas or polars: its columns of numbers are filled, all others are carried along.
+        pandas or polars: its columns of numbers are filled, all others are carried along. Bring columns of different
+        units to one size first, by their standard deviations: the largest count most.
     observed
         Boolean, True where the value is known, of y's shape or broadcastable to it.
     method

@@ -10,9 +10,10 @@ from typer import Option
 
 from ..files import Loaded
 from ..files.table_files import arranged
-from ..tables import are_counts
+from ..tables import are_counts, inequality
 
 TABLE = "Tables"
+UNEQUAL = 30  # times that columns may spread more than others before it is said
 Fold = Annotated[
     str | None,
     Option(
@@ -43,15 +44,20 @@ class TableOptions:
     def said(self, loaded: Loaded) -> list[str]:
         """Return what was made of a table, in words."""
         table, folding = loaded.meta.get("table"), loaded.meta.get("fold")
+        lines = []
         if folding is not None:
-            guessed = (
-                " (guessed from the time stamps; --fold none leaves the table as it is)" if self.fold is None else ""
+            guessed = " (guessed from the time stamps; --fold none leaves the table as it is)"
+            lines.append(folding.said + (guessed if self.fold is None else ""))
+        elif table is not None and self.fold is None:
+            why = "its time stamps are not regular, or too few"
+            why = "its rows have no time stamps" if table.stamps is None else why
+            lines.append(f"the table is not folded: {why} (--fold N: every N rows are a period)")
+        if table is not None and (times := inequality(table.array)) > UNEQUAL:
+            lines.append(
+                f"some columns spread {times:.0f} times more than others, which are filled worse for it: divide each by its"
+                " standard deviation first, or fill columns of one kind apart"
             )
-            return [folding.said + guessed]
-        if table is None or self.fold is not None:
-            return []
-        why = "its rows have no time stamps" if table.stamps is None else "its time stamps are not regular, or too few"
-        return [f"the table is not folded: {why} (--fold N: every N rows are a period)"]
+        return lines
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,19 @@ from .of_polars import PolarsFrame
 from .of_text import TextFrame
 from .table import Long, Table, Wide
 
-__all__ = ["ArrowFrame", "Fold", "Frame", "Long", "Table", "TextFrame", "Wide", "are_counts", "frame_of", "table_of"]
+__all__ = [
+    "ArrowFrame",
+    "Fold",
+    "Frame",
+    "Long",
+    "Table",
+    "TextFrame",
+    "Wide",
+    "are_counts",
+    "frame_of",
+    "inequality",
+    "table_of",
+]
 KINDS: tuple[tuple[str, tuple[str, ...], type[Frame]], ...] = (
     ("pandas", ("DataFrame", "Series"), PandasFrame),
     ("polars", ("DataFrame", "Series"), PolarsFrame),
@@ -52,6 +64,20 @@ def table_of(frame: Frame, index: Any = None, columns: Any = None, values: Any =
             "a long table needs index, columns and values: the names of its time, sensor and number columns"
         )
     return Long(frame, *map(frame.position, (index, columns, values)))
+
+
+def inequality(array: np.ndarray) -> float:
+    """Return how many times more the numbers of one column spread than those of another.
+
+    >>> inequality(np.array([[1.0, 100.0, 5.0], [3.0, 300.0, 5.0]]))
+    100.0
+    """
+    known = ~np.isnan(array)
+    count = np.maximum(known.sum(0), 1)
+    mean = np.where(known, array, 0).sum(0) / count
+    spread = np.sqrt(np.square(np.where(known, array - mean, 0)).sum(0) / count)
+    spread = spread[spread > 0]
+    return float(spread.max() / spread.min()) if spread.size else 1.0
 
 
 def are_counts(array: np.ndarray) -> bool:
