@@ -102,8 +102,8 @@ def test_large_integers_are_not_sent_through_floats():
     table = pd.DataFrame({"a": pd.array([BIG, BIG + 2, None, BIG + 6], "Int64"), "b": [1, 2, 3, 4.0]})
     found = frame_of(table)
     assert found is not None
-    back = found.put({0: np.where(np.arange(4) == 2, 7.4, found.values(0))}).given
-    assert list(back["a"]) == [BIG, BIG + 2, 7, BIG + 6]
+    back = found.put({0: np.where(np.arange(4) == 2, 7.6, found.values(0))}).given
+    assert list(back["a"]) == [BIG, BIG + 2, 8, BIG + 6]
 
 
 def test_errors_and_masks_are_tables_too():

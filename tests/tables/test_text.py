@@ -147,9 +147,9 @@ def test_parquet_keeps_its_schema(tmp_path):
     given.to_parquet(tmp_path / "a.parquet")
     loaded = read(tmp_path / "a.parquet")
     assert loaded.axes == ("time", "column")
-    write(tmp_path / "b.parquet", np.where(np.isnan(loaded.data), 7.4, loaded.data), like=loaded)
+    write(tmp_path / "b.parquet", np.where(np.isnan(loaded.data), 7.6, loaded.data), like=loaded)
     found = pandas.read_parquet(tmp_path / "b.parquet")
-    pandas.testing.assert_frame_equal(found, given.assign(a=given["a"].fillna(7), b=given["b"].fillna(np.float32(7.4))))
+    pandas.testing.assert_frame_equal(found, given.assign(a=given["a"].fillna(8), b=given["b"].fillna(np.float32(7.6))))
     schemas = [parquet.read_schema(tmp_path / name) for name in ("a.parquet", "b.parquet")]
     assert schemas[0].equals(schemas[1], check_metadata=True)
     assert arrow.types.is_int16(schemas[1].field("a").type)
