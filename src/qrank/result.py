@@ -141,6 +141,7 @@ class Completion:
     outliers: Any = field(
         default=None, repr=False
     )  # what was taken out of the known values as wrong, of x's shape; or None
+    folded: Completion | None = field(default=None, repr=False)  # of a table: that of the array that was made of it
 
     @property
     def seconds(self) -> float:
@@ -185,7 +186,7 @@ class Completion:
 
     def report(self, path: str | os.PathLike[str], **options: Any) -> None:
         """Write the run as one HTML page with pictures, charts and numbers: see :func:`qrank.report.write_report`."""
-        PAGES["report"](self, path, **options)
+        PAGES["report"](self.folded or self, path, **options)
 
     def __repr__(self) -> str:
         """Return three lines, not the whole array.
@@ -206,7 +207,7 @@ class Completion:
         return f"Completion of a {shape} array: {share} filled by {name} in {seconds:.1f} s\n{self.status}\n{told}"
 
     def _repr_html_(self) -> str | None:
-        return PAGES["fragment"](self)
+        return PAGES["fragment"](self.folded or self)
 
 
 OnStep = Callable[[Record], Any]

@@ -6,10 +6,12 @@ from .inputs import checked_bounds, guessed_axes
 from .recover import recover
 from .saved import load
 from .separate import denoise, separate
+from .tabular import arrangement
 from .update import update
 
 __all__ = [
     "Estimate",
+    "arrangement",
     "checked_bounds",
     "complete",
     "denoise",

@@ -60,6 +60,19 @@ def checked_bounds(bounds: Any, y: Any) -> tuple[float | None, float | None]:
     return low, high
 
 
+def within(x: Any, limits: tuple[float | None, float | None], integer: bool) -> Any:
+    """Return x cut to the limits, and rounded to whole numbers within them.
+
+    >>> within(np.array([-1.2, 0.6, 7.0]), (0.5, 5.5), True), within(np.array([-1.2, 0.6]), (0, None), False)
+    (array([1., 1., 5.]), array([0. , 0.6]))
+    """
+    low, high = limits
+    if integer:
+        low, high = low if low is None else np.ceil(low), high if high is None else np.floor(high)
+        x = np.rint(x)
+    return x if low is None and high is None else np.clip(x, low, high)
+
+
 def checkpoint_of(given: str | os.PathLike[str] | Checkpoint | None, every: float | None) -> Checkpoint | None:
     """Return where a run is kept, or None, from what the caller gave."""
     if isinstance(given, Checkpoint) or given is None:

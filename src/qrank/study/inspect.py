@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from ..api import guessed_axes
+from ..api import arrangement, guessed_axes
 from ..checkpoint import Journal
 from ..choose import FEW, tried
 from ..errors import ConvergenceWarning, need
@@ -120,25 +120,32 @@ def inspect(
     slice_axes: tuple[int, int] | None = None,
     *,
     rng: np.random.Generator | int | None = 0,
+    fold: str | int | None = None,
+    index: Any = None,
+    columns: Any = None,
+    values: Any = None,
 ) -> Inspection:
     """Look at an array before it is completed: what is missing, how low its rank is, what `auto` would take.
 
     It does what `complete` with method "auto" does before its last run. Of an array of which nothing is missing, half is
-    hidden first.
+    hidden first. Of tables, and with ``fold``, it looks at what `complete` would make of them, padding and all.
 
     >>> found = inspect(np.add.outer(np.arange(12.0), np.arange(12.0))[:, :, None] * [1, 5, 2, 4, 3.0])
     >>> found.missing, found.spectra["learned"].rank99
     (0, 1)
     """
     rng = np.random.default_rng(rng)
+    table = arrangement(y, observed, fold, index, columns, values)
+    if table is not None:
+        y, observed = table.array, table.observed
     y = y if isinstance(y, np.ndarray) else np.asarray(y)
     problem = Problem.of(y, observed, guessed_axes(y, observed) if slice_axes is None else slice_axes)
-    layout, values = problem.layout, problem.stack
+    layout, stack = problem.layout, problem.stack
     known = problem.observed.reshape(layout.n3, *layout.slice_shape)
-    seen = values[known]
+    seen = stack[known]
     whole = bool(known.all())
     shown = problem.without(np.flatnonzero(rng.random(problem.y.shape) < HIDE)) if whole else problem
-    basis, measured_on, choice = values, "of the data", None
+    basis, measured_on, choice = stack, "of the data", None
     if shown.count >= FEW:
         with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
             found = tried(
@@ -155,7 +162,7 @@ def inspect(
             where = "a part of the data" if found.box is not None else "the data"
             measured_on = f"of {where} as quickly completed; the last digits depend on the method"
     elif not whole:
-        basis = np.where(known, values, seen.mean())
+        basis = np.where(known, stack, seen.mean())
     empty, count = _empty(known)
     return Inspection(
         shape=layout.shape,
