@@ -47,7 +47,7 @@ class TQN(FixedQ):
     name: ClassVar[str] = "tqn"
     about: ClassVar[str] = "Q-nuclear norm with a transform that you give (q: n3 x r, orthonormal columns)"
 
-    q: Any = None
+    q: Any = None  # (n3, r), orthonormal columns, or the transform of an earlier result
 
     @cached_property
     def _given(self) -> Transform:
@@ -133,7 +133,7 @@ class TQNOracle(FixedQ):
 
     tol: float = 1e-11
     rho: float | None = 1.1
-    truth: Any = None
+    truth: Any = None  # the complete array
 
     def learner(self, problem: Problem) -> Learner:
         """Return PCA(truth, 3, r), made when the run starts."""
