@@ -7,7 +7,7 @@ FAST := tests/checkpoint/test_lock.py tests/checkpoint/test_tree.py tests/cli te
 	tests/tables tests/transforms tests/test_api.py tests/test_fit.py tests/test_metrics.py tests/test_penalties.py tests/test_rooms.py \
 	tests/test_tensor.py
 
-.PHONY: demo test test-long test-oldest test-on coverage fuzz mutate lint bench clean
+.PHONY: demo test test-long test-oldest test-on coverage fuzz mutate lint bench docs dist clean
 
 demo: .venv/ready
 	$(BIN)/qrank demo --report demo-report.html
@@ -49,6 +49,25 @@ bench: .venv/ready
 	$(BIN)/python $(PIP) -e '.[bench]'
 	$(BIN)/python -m benchmarks
 
+# The documentation, in site/: the gallery runs, the list of options is read from the source, a broken link is an error.
+docs: .venv/ready
+	$(BIN)/python $(PIP) -e '.[docs]'
+	$(BIN)/python docs/gallery.py
+	$(BIN)/python docs/reference.py
+	$(BIN)/python -m mkdocs build --strict --quiet
+	@echo site/index.html
+
+# Wheel and sdist in dist/, checked in a fresh environment: what they hold, that they install, that the command runs.
+dist: .venv/ready
+	rm -rf dist .venv-dist
+	$(BIN)/python $(PIP) build twine
+	$(BIN)/python -m build --quiet
+	$(BIN)/python -m twine check --strict dist/*
+	$(PYTHON) -m venv .venv-dist
+	.venv-dist/bin/python $(PIP) "$$(ls dist/*.whl)[cli]"
+	.venv-dist/bin/qrank --version
+	.venv-dist/bin/python -c "import numpy as np, qrank; y = np.ones((4, 4)); y[1, 2] = np.nan; assert np.isfinite(qrank.complete(y).x).all()"
+
 .venv/ready: pyproject.toml
 	$(PYTHON) -m venv .venv
 	$(BIN)/python $(PIP) -e '.[dev]'
@@ -65,4 +84,4 @@ bench: .venv/ready
 	touch $@
 
 clean:
-	rm -rf .venv .venv-* .coverage* demo-report* out
+	rm -rf .venv .venv-* .coverage* demo-report* out site dist

@@ -41,7 +41,7 @@ class Auto(Method):
     name: ClassVar[str] = "auto"
     about: ClassVar[str] = "the best of the others, chosen and weighed by known entries that are hidden from them"
 
-    effort: str = "balanced"
+    effort: str = "balanced"  # or "fast", "best": how much is tried
     noise: float | None = None  # standard deviation of what is known; then `views` is run, and nothing tried
     outliers: Any = None  # True or "entries", "fibres": some known values are wrong; likewise
 

@@ -44,8 +44,8 @@ class Method:
     measures: ClassVar[bool] = False  # what is known may be measured through any linear operator, not only a mask
     presets: ClassVar[dict[str, dict[str, Any]]] = {"default": {}}
 
-    tol: float = 1e-5
-    max_steps: int = 500
+    tol: float = 1e-5  # what the relative residuals must come down to
+    max_steps: int = 500  # of a run, at most
 
     def __post_init__(self) -> None:
         self.check("tol", above=0)

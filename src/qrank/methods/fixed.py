@@ -72,7 +72,7 @@ class TQN(FixedQ):
     name: ClassVar[str] = "tqn"
     about: ClassVar[str] = "Q-nuclear norm with a transform that you give (q: n3 x r, orthonormal columns)"
 
-    q: Any = None
+    q: Any = None  # (n3, r), orthonormal columns, or the transform of an earlier result
 
     def needs_of_prior(self, layout: Layout, size: Size) -> Needs:
         """Return what shrinking takes, and checks of q and products by it."""
@@ -185,7 +185,7 @@ class TQNOracle(FixedQ):
 
     tol: float = 1e-11
     rho: float | None = 1.1
-    truth: Any = None
+    truth: Any = None  # the complete array
 
     def needs_of_prior(self, layout: Layout, size: Size) -> Needs:
         """Return what shrinking takes, and making Q of the truth and products by it."""

@@ -84,7 +84,7 @@ class Analysis(Method):
     shares_out: ClassVar[bool] = True
 
     tol: float = 1e-4
-    rho: float = 1.1
+    rho: float = 1.1  # by which mu grows in a step
     mu0: float | None = None  # None: from the data
     mu_max: float | None = None  # None: from the data, far beyond where a run ends
     penalty: Any = "nuclear"  # a name, or a Penalty, which it is once the method is made
@@ -253,7 +253,7 @@ class TNNLinear(Analysis):
         "tensor nuclear norm with an invertible matrix that you give (q: n3 x n3; Lu, Peng, Wei 2019)"
     )
 
-    q: Any = None
+    q: Any = None  # an invertible matrix (n3, n3)
     rho: float = 1.02  # linearised steps are short, the more so the worse q is conditioned: mu must grow slowly
     max_steps: int = 1000
 

@@ -67,7 +67,7 @@ class GaussianPatches(Method):
     shape: Any = None  # a name, or the sides of a block, those of the slice axes last; None: fibre or cube, by the size
     clusters: int = 64  # at most; kinds with too few blocks are not kept
     eigenpairs: int | None = None  # None: half as many as a block has known entries, from 30 to 80
-    rounds: int = 3
+    rounds: int = 3  # each learns from what the one before has filled
     stride: int | None = None  # of the grid in the last round; None: half of the side
 
     def __post_init__(self) -> None:

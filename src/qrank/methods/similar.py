@@ -53,12 +53,12 @@ class Similar(Method):
     about: ClassVar[str] = "similar patches of the same slice, mixed as a Gaussian: for damaged photographs"
     shares_out: ClassVar[bool] = True
 
-    rounds: int = 3
+    rounds: int = 3  # each begins with what the one before has filled
     side: int | None = None  # None: 6, or 9 where some hole is wide
-    stride: int = 2
+    stride: int = 2  # between the patches that are looked at
     reach: int = 12  # how far corners of similar patches are looked for
     count: int | None = None  # None: 80, or 120 with patches of 9
-    ridge: float = 0.3
+    ridge: float = 0.3  # how little the few patches' covariance is believed
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -83,14 +83,14 @@ class TMac(Method):
     tol: float = 5e-3  # stopping early is part of how it keeps from overfitting
     strategy: str = "increase"  # or "decrease", "fixed"
     rank: int | Sequence[int] | None = None  # first ranks; None: rank_min to increase, else rank_max
-    rank_min: int | Sequence[int] = 1
+    rank_min: int | Sequence[int] = 1  # where increasing ranks begin
     rank_max: int | Sequence[int] | None = None  # None: from the number of observed entries
     rank_step: int | Sequence[int] | None = None  # None: a twentieth of rank_max, at least 1
-    freedom: float = 0.65
+    freedom: float = 0.65  # share of the known entries that the degrees of freedom may take
     alpha: Sequence[float] | None = None  # first weights of the unfoldings, one for each axis; None: equal
     adaptive: bool | None = None  # weights follow the fits; None: unless ranks decrease
-    stall: float = 2e-2
-    gap: float = 10.0
+    stall: float = 2e-2  # a misfit that falls by less in a step asks for another rank
+    gap: float = 10.0  # between two singular values at which decreasing ranks are cut
 
     def __post_init__(self) -> None:
         super().__post_init__()

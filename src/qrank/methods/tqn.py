@@ -69,9 +69,7 @@ class Recipe(Method):
     absolute: bool = False  # the paper's stopping rule, on largest entries in the data's unit
     noise: float | None = field(default=None, repr=False)  # standard deviation of what is known; None: it is exact
     outliers: Any = field(default=None, repr=False)  # True or "entries", "fibres": some known values are wrong
-    outlier_weight: float | None = field(
-        default=None, repr=False
-    )  # of a wrong value in the objective; None: `fit.robust`
+    outlier_weight: float | None = field(default=None, repr=False)  # of outliers in the objective; None: Lu et al.'s
 
     def __post_init__(self) -> None:
         super().__post_init__()

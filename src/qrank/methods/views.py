@@ -110,7 +110,7 @@ class Views(Recipe):
 
     penalty: Any = "log-sum:2"
     steps: int | None = None  # from v down to v / depth; None: 28 to 60, the more the less is known
-    depth: float = 80.0
+    depth: float = 80.0  # how far below v sigma ends, unless going on pays
     weights: Any = None  # of the views, or a table that an earlier run has learned; None: equal
     judged: bool = False  # the weights follow entries that are held out, and sigma falls as long as their error does
 
