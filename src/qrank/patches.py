@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from . import kernels
 from .errors import InputError
 from .tensor import Layout
 
@@ -48,11 +49,10 @@ class Patches:
 
     def split(self, x: np.ndarray, padding: float | bool) -> np.ndarray:
         """Return x with each of the two axes parted into which patch, and where in it."""
-        width = [(0, wide - n) for wide, n in zip(self.padded, x.shape, strict=True)]
         pair = self.layout.slice_axes
         parted = [(n // self.side, self.side) if axis in pair else (n,) for axis, n in enumerate(self.padded)]
-        return np.pad(x, width, constant_values=padding).reshape([n for part in parted for n in part])
+        return kernels.of(x).padded(x, self.padded, padding).reshape([n for part in parted for n in part])
 
     def join(self, x: np.ndarray) -> np.ndarray:
         """Undo :meth:`split`."""
-        return np.ascontiguousarray(x.reshape(self.padded)[tuple(slice(n) for n in self.layout.shape)])
+        return kernels.of(x).copy(x.reshape(self.padded)[tuple(slice(n) for n in self.layout.shape)])

@@ -17,7 +17,7 @@ from ..patches import Patches
 from ..problem import Problem
 from ..result import Completion, OnStep, Status
 from .answer import Answer, answered, from_nearby, undetermined
-from .inputs import checked_bounds, checkpoint_of, guessed_axes, method_of
+from .inputs import check_kind, checked_bounds, checkpoint_of, guessed_axes, method_of
 
 
 def complete(
@@ -97,6 +97,7 @@ def complete(
     """
     chosen, journal = method_of(method, preset, options), Journal(checkpoint_of(checkpoint, every))
     kind = kernels.of(y)
+    check_kind(kind, chosen, y)
     known = kind.known(y, observed)
     if slice_axes is None:
         slice_axes = guessed_axes(y, known) if isinstance(chosen, Auto) else (0, 1)
@@ -108,7 +109,7 @@ def complete(
         problem = Problem.of(cut.split(kind.values(y), 0), cut.split(known, False), cut.slice_axes)
     with journal:
         if chosen.fit.exact and known.all():
-            found = Answer(problem.y.copy(), Status.COMPLETE)
+            found = Answer(kind.copy(problem.y), Status.COMPLETE)
         else:
             journal.begin(problem, chosen, rng, fixed, patch, holdout)
             seen = problem.hold_out(holdout, rng) if holdout else problem
@@ -123,10 +124,8 @@ def complete(
             x, error = cut.join(x), None if error is None else cut.join(error)
         low, high = checked_bounds(bounds, y)
         if low is not None or high is not None:
-            x = np.clip(x, low, high)
-        blind = (
-            np.zeros(known.shape, dtype=bool) if found.status is Status.COMPLETE else undetermined(chosen, problem, cut)
-        )
+            x = x.clip(low, high)
+        blind = known & ~known if found.status is Status.COMPLETE else undetermined(chosen, problem, cut)
         if blind.any():
             x = from_nearby(x, blind, Problem.of(y, known, slice_axes), chosen.nearby and found.judged)
         x = chosen.fit.restore(kind.typed(x, y), y, known)

@@ -10,7 +10,8 @@ import numpy as np
 from ..checkpoint import Checkpoint
 from ..choose import plane
 from ..errors import InputError, KindError
-from ..methods import Method, method_named
+from ..kernels import Kernels
+from ..methods import METHODS, Method, method_named
 from ..problem import Problem
 
 
@@ -44,6 +45,16 @@ def checked_bounds(bounds: Any, y: Any) -> tuple[float | None, float | None]:
     if low is not None and high is not None and not low < high:
         raise InputError(f"bounds must be two numbers, the smaller first, not {bounds!r}")
     return low, high
+
+
+def check_kind(kind: Kernels, method: Method, y: Any) -> None:
+    """Say which methods there are for arrays of a kind, where the one that was asked for is not among them."""
+    if method.numpy_only and not kind.numpy:
+        those = ", ".join(name for name, one in METHODS.items() if one.numpy_only is False)
+        raise KindError(
+            f"method '{method.name}' is for NumPy arrays, not for {type(y).__module__}.{type(y).__name__}; these can be completed"
+            f" by {those}, and by auto with effort='fast'"
+        )
 
 
 def checkpoint_of(given: str | os.PathLike[str] | Checkpoint | None, every: float | None) -> Checkpoint | None:

@@ -39,6 +39,11 @@ class Auto(Method):
             raise InputError(f"there is no effort '{self.effort}'{nearest(str(self.effort), EFFORTS)}")
 
     @property
+    def numpy_only(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Whether it tries anything: much of what it tries, and how it hides and weighs, is written on NumPy."""
+        return self.effort != "fast" and self.noise is None
+
+    @property
     def fit(self) -> Fit:  # pyright: ignore[reportIncompatibleVariableOverride]
         """How the answer agrees with what is known."""
         return Exact() if self.noise is None else Noisy(float(self.noise))

@@ -33,6 +33,7 @@ class Joined(Views):
     name: ClassVar[str] = "joined"
     about: ClassVar[str] = "views, joined in the last steps by the local Gaussian model of patches"
     after: ClassVar[str | None] = "views"
+    numpy_only: ClassVar[bool] = True
 
     shape: Any = None  # of a block: as for `patches`
 

@@ -55,6 +55,7 @@ class Recipe(Method):
     """A prior, a fit and a schedule; which prior, the methods say."""
 
     shares_out: ClassVar[bool] = True
+    numpy_only: ClassVar[bool] = False
     presets: ClassVar[dict[str, dict[str, Any]]] = {"default": {}, "paper": PAPER}
 
     rho: float | None = None  # None: by what is known and what is found (`schedule`), but 1.1 for penalties not mild
