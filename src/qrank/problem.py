@@ -107,7 +107,7 @@ class Problem:
         """
         if not 0 < share < 1:
             raise InputError(f"the share to hold out must lie between 0 and 1, not {share}")
-        positions = kernels.of(self.y).flatnonzero(self.observed)
+        positions = kernels.of(self.observed).flatnonzero(self.observed)
         return self.without(np.sort(rng.choice(positions, max(1, round(share * len(positions))), False)))
 
     def without(self, positions: np.ndarray) -> Problem:
