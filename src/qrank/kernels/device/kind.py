@@ -7,19 +7,22 @@ device, and sent there; scalars and the ranks of the slices come back in every s
 from __future__ import annotations
 
 import math
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
 
 from ...errors import InputError, KindError
 from ...tensor import Layout
+from .. import products
 from ..advance import PASSED, Residuals
 from .seen import SeenOnDevice
 from .slices import Slices
 from .spaces import cupy_space, torch_space
 from .unfolded import Unfolded
 
+SHORT = 512  # third modes up to this length are transformed by a matrix: one product, where an FFT along the first axis strides
+CACHED = 1 << 18  # numbers of a stack that a thread multiplies at once
 COLUMNS = 1 << 22  # numbers that are laid aside where a product takes the place of its argument
 
 
@@ -169,12 +172,14 @@ class Device(Slices, Unfolded, SeenOnDevice):
         m, columns = self.xp.astype(self.xp.asarray(m), t.dtype), t.reshape(len(t), -1)
         out = self.xp.empty((m.shape[0], *t.shape[1:]), t.dtype) if out is None else out
         made = out.reshape(m.shape[0], -1)
-        if not self.xp.same_memory(t, out):
+        if not (self.xp.on_cpu or self.xp.same_memory(t, out)):
             self.xp.matmul(m, columns, out=made)
             return out
-        some = max(1, COLUMNS // len(t))
-        for i in range(0, columns.shape[1], some):
-            made[:, i : i + some] = m @ self.xp.copy(columns[:, i : i + some])
+
+        def work(s: slice) -> None:  # a column of the result needs that column of T only
+            made[:, s] = m @ columns[:, s]
+
+        self.xp.each(work, columns.shape[1], max(1, (CACHED if self.xp.on_cpu else COLUMNS) // len(t)))
         return out
 
     def slope(self, turn: Any, b: Any, prox: Any, v: Any = None) -> Any:
@@ -189,6 +194,8 @@ class Device(Slices, Unfolded, SeenOnDevice):
     def fourier(self, t: Any, out: Any = None, inverse: bool = False) -> Any:
         """Return the unitary DFT of a real stack in n3 real slices, Re 0, Re 1, Im 1, Re 2, Im 2, …, or its inverse."""
         xp, n = self.xp, len(t)
+        if n <= SHORT:
+            return self.product(_fourier(xp, n)[inverse], t, out)
         half = (n - 1) // 2  # slices that have an imaginary part
         if not inverse:
             f, found = xp.fft_along("rfft", t, norm="ortho"), xp.empty(t.shape, t.dtype) if out is None else out
@@ -202,6 +209,8 @@ class Device(Slices, Unfolded, SeenOnDevice):
     def cosine(self, t: Any, out: Any = None, inverse: bool = False) -> Any:
         """Return the orthonormal DCT-II of a stack along its first axis, or its inverse, by one FFT (Makhoul 1980)."""
         xp, n = self.xp, len(t)
+        if n <= SHORT:
+            return self.product(_cosine(xp, n)[inverse], t, out)
         k = np.arange(n)
         turn = np.exp(-0.5j * math.pi * k / n) * np.where(k == 0, math.sqrt(1 / n), math.sqrt(2 / n))
         if not inverse:
@@ -243,21 +252,42 @@ class Device(Slices, Unfolded, SeenOnDevice):
             largest[1] = max(largest[1], float(xp.where(observed, zero, abs(t - x)).max()))
             last[0] = on
         arrays = [a.reshape(-1) for a in (t, x, y, observed)]
-        step, sums = PASSED if xp.on_cpu else t.reshape(-1).shape[0], []  # a piece stays in the cache; a device wants all
-        for i in range(0, len(arrays[0]), step):
-            t1, x1, y1, on = (a[i : i + step] for a in arrays)
-            gap, z = (y1 - x1) * on, t1 - x1  # off Omega z is X_{k-1} - X_k
+
+        def work(s: slice) -> Any:
+            t1, x1, y1, on = (a[s] for a in arrays)
+            on = xp.astype(on, t.dtype)
+            gap, z = y1 - x1, t1 - x1  # off Omega z is X_{k-1} - X_k
+            gap *= on
             both = xp.vdot(z, z)
-            moved = relax * z if relax else zero
+            if relax:
+                x1 -= relax * z  # on Omega taken back below
             z *= on
             dual = xp.vdot(z, z)
-            x1 -= moved  # on Omega taken back
             x1 += gap  # on Omega X becomes Y,
-            x1 += (ratio + relax) * z  # and that the next T
-            sums.append(xp.stack([xp.vdot(gap, gap), both - dual, dual]))
+            z *= ratio + relax
+            x1 += z  # and that the next T
+            return xp.stack([xp.vdot(gap, gap), both - dual, dual])
+
+        many = len(arrays[0])
+        sums = xp.each(work, many, PASSED if xp.on_cpu else many)  # a piece stays in the cache; a device wants all
         squares = xp.host(xp.astype(xp.stack(sums), xp.float64).sum(0))
         primal, change, dual = (math.sqrt(max(0.0, one)) for one in squares.tolist())
         return Residuals(primal, change, dual, *largest, x)
+
+
+@lru_cache(maxsize=32)
+def _fourier(xp: Any, n: int) -> tuple[Any, Any]:
+    """Return the matrices of `Device.fourier` and of its inverse, on the device."""
+    there = products.fourier(np.eye(n)[:, :, None])[:, :, 0]
+    twice = np.where((np.arange(n) == 0) | (np.arange(n) == n - 1 if n % 2 == 0 else False), 1, 2)
+    return xp.asarray(there), xp.asarray(np.ascontiguousarray((there * twice[:, None]).T))
+
+
+@lru_cache(maxsize=32)
+def _cosine(xp: Any, n: int) -> tuple[Any, Any]:
+    """Return the matrices of `Device.cosine` and of its inverse, on the device."""
+    there = products.cosine(np.eye(n)[:, :, None])[:, :, 0]
+    return xp.asarray(there), xp.asarray(np.ascontiguousarray(there.T))
 
 
 @cache

@@ -11,9 +11,9 @@ import numpy as np
 from ...errors import KindError
 from ..base import Kernels
 from ..shrink import Shrunk
-from ..spectral import gram_safe
+from ..spectral import SLICES, tells
 
-TOGETHER = 1 << 23  # numbers of the slices that are shrunk in one call: what is beside them takes as much memory again
+TOGETHER = 1 << 23  # numbers of the slices that are shrunk in one call on a device: what is beside them takes as much memory again
 
 
 class Slices(Kernels):
@@ -34,12 +34,12 @@ class Slices(Kernels):
         if weights is not None:
             g /= weights[:, None, None]
             energies = None
-        energy = (g * g).sum((1, 2)) if energies is None else xp.asarray(energies)
+        energy = self._energies(g) if energies is None else energies
         energy = xp.astype(energy, xp.float64)
         told = xp.astype(xp.empty((r, 3), g.dtype), xp.float64)  # value, envelope and rank of each slice
         told[:] = 0
         told[:, 1] = energy / (2 * lam)  # of a slice that vanishes, whose s are all at most lam
-        piece = max(1, TOGETHER // (g.shape[1] * g.shape[2]))
+        piece = max(1, (SLICES if xp.on_cpu else TOGETHER) // (g.shape[1] * g.shape[2]))
         for which, parts in ((single, 1), (pairs, 2)):
             if not len(which):
                 continue
@@ -52,15 +52,23 @@ class Slices(Kernels):
             elif parts == 2 and len(live) < len(which):
                 gone = which[~(size > lam * lam)]
                 g[gone], g[gone + 1] = 0, 0
-            for i in range(0, len(live), piece):
-                some = live[i : i + piece]
-                self._shrink_some(g, some, parts == 2, lam, penalty, told)
+            self._shrink_live(g, live, parts == 2, lam, penalty, told, piece)
         values = xp.host(told if weights is None else told * xp.astype(weights * weights, xp.float64)[:, None])
         many = np.ones(r) if multiplicity is None else multiplicity
         ranks = xp.host(told[:, 2]).astype(int)
         if weights is not None:
             g *= weights[:, None, None]
         return Shrunk(float(many @ values[:, 0]), float(many @ values[:, 1]), ranks, g)
+
+    def _shrink_live(
+        self, g: Any, live: Any, paired: bool, lam: float, penalty: Any, told: Any, piece: int
+    ) -> None:
+        """Shrink slices that do not vanish as a whole, in place, and tell of them."""
+
+        def work(s: slice) -> None:
+            self._shrink_some(g, live[s], paired, lam, penalty, told)
+
+        self.xp.each(work, len(live), piece)
 
     def _kinds(self, r: int, multiplicity: bytes | None) -> tuple[Any, Any]:
         """Return which slices are whole, and which are the real part of one whose imaginary part is the next slice."""
@@ -85,13 +93,12 @@ class Slices(Kernels):
         """Return slices (m, n1, n2), n1 <= n2, shrunk, and (m, 3): penalty, envelope and rank of each."""
         xp, n1 = self.xp, a.shape[1]
         gram = a @ xp.adjoint(a)
-        self._finite(gram)
+        energy = float(xp.einsum("mii->m", gram).real.max())
+        if not math.isfinite(energy):  # |a_ij|^2 <= a_ii a_jj: then all is finite
+            raise np.linalg.LinAlgError("the matrix is not finite")
         w, v = xp.eigh(gram)  # G G^H = V diag(s^2) V^H; only s > lam are wanted
-        energy, count = xp.host(
-            xp.stack([w.sum(1).max(), (w > lam * lam).sum(1).max() + 0 * w[0, 0]])
-        )  # one transfer of two numbers
-        sure = lam * lam >= gram_safe(self._real_dtype(a)) ** 2 * float(energy)
-        first = n1 - int(count) if sure else 0
+        sure = tells(energy, lam, self._real_dtype(a))
+        first = n1 - int((w > lam * lam).sum(1).max()) if sure else 0
         v = v[:, :, first:]
         c = xp.adjoint(v) @ a
         s = xp.sqrt(xp.maximum(w, 0)) if sure else xp.sqrt((c.real**2 + c.imag**2 if _is_complex(c) else c * c).sum(2))
@@ -105,10 +112,10 @@ class Slices(Kernels):
         told = xp.stack([value, envelope.sum(1), (x > 0).sum(1) + 0 * value], 1)
         return v @ c, xp.astype(told, xp.float64)
 
-    def _finite(self, gram: Any) -> None:
-        """Raise what LAPACK does of a matrix that is not finite: some libraries hang, or go on."""
-        if not math.isfinite(float(abs(gram).sum())):
-            raise np.linalg.LinAlgError("the matrix is not finite")
+    def _energies(self, g: Any) -> Any:
+        """Return the squared norm of each slice."""
+        rows = g.reshape(len(g), 1, -1)
+        return (rows @ rows.swapaxes(1, 2))[:, 0, 0]
 
     def _real_dtype(self, a: Any) -> np.dtype:
         return np.dtype(np.float32 if "float32" in str(a.dtype) or "complex64" in str(a.dtype) else np.float64)
@@ -131,7 +138,7 @@ class Slices(Kernels):
         Slices are tried in the order of their Frobenius norms, which bound their spectral norms, until no other can win.
         """
         xp = self.xp
-        energy = xp.host((g * g).sum((1, 2))).astype(float)
+        energy = xp.host(self._energies(g)).astype(float)
         imaginary = np.flatnonzero(multiplicity == 0) if multiplicity is not None else np.zeros(0, int)
         energy[imaginary - 1] += energy[imaginary]
         energy[imaginary] = 0

@@ -6,12 +6,14 @@ is imported by anybody who has no such array.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 import numpy as np
 
 from ...errors import KindError, need
+from .. import threads
 
 
 class TorchSpace:
@@ -113,6 +115,29 @@ class TorchSpace:
         except self.torch.linalg.LinAlgError as error:  # what the loop over steps knows is NumPy's
             raise np.linalg.LinAlgError(str(error)) from error
 
+    def threads(self) -> int:
+        """Return in how many pieces a large product is shared out."""
+        return threads.count() if self.on_cpu else 1
+
+    def each(self, work: Callable[[slice], Any], length: int, piece: int) -> list[Any]:
+        """Call work on pieces of a range, and return what it returns: on a CPU in threads of which each has torch to itself.
+
+        torch's own threads share out the inside of every small decomposition, and wait for each other most of the time: two
+        of them took 2 to 18 times as long as one for the slices of a clip.
+        """
+        if not self.on_cpu:
+            return in_turn(work, length, piece)
+        torch, before = self.torch, self.torch.get_num_threads()
+
+        def alone(some: slice) -> Any:
+            torch.set_num_threads(1)  # of this thread, and of those that begin from now on
+            return work(some)
+
+        try:
+            return threads.each(alone, length, piece)
+        finally:
+            torch.set_num_threads(before)
+
     def same_memory(self, a: Any, b: Any) -> bool:
         """Return whether two arrays begin at the same place."""
         return a.data_ptr() == b.data_ptr()
@@ -166,9 +191,26 @@ class CuPySpace:
         """Return eigenvalues, ascending, and eigenvectors."""
         return self.cupy.linalg.eigh(a)
 
+    def threads(self) -> int:
+        """Return in how many pieces a large product is shared out."""
+        return threads.count() if self.on_cpu else 1
+
+    def each(self, work: Callable[[slice], Any], length: int, piece: int) -> list[Any]:
+        """Call work on pieces of a range, and return what it returns."""
+        return in_turn(work, length, piece)
+
     def same_memory(self, a: Any, b: Any) -> bool:
         """Return whether two arrays begin at the same place."""
         return a.data.ptr == b.data.ptr
+
+
+def in_turn(work: Callable[[slice], Any], length: int, piece: int) -> list[Any]:
+    """Call work on consecutive pieces of a range; return the results in order.
+
+    >>> in_turn(lambda s: s.stop - s.start, 10, 4)
+    [4, 4, 2]
+    """
+    return [work(slice(start, min(start + piece, length))) for start in range(0, length, piece)]
 
 
 @cache

@@ -22,14 +22,19 @@ class Unfolded(Kernels):
     def _eigenpairs(self, square: Any, above: float = -math.inf) -> tuple[Any, Any]:
         """Return the square roots of the eigenvalues greater than ``above``, descending, one at least; vectors as rows."""
         xp = self.xp
-        if not math.isfinite(float(abs(square).sum())):
+        if not math.isfinite(float(xp.trace(square))):  # |a_ij|^2 <= a_ii a_jj
             raise np.linalg.LinAlgError("the matrix is not finite")
-        w, v = xp.eigh(square)
+        w, v = xp.each(lambda _: xp.eigh(square), 1, 1)[0]
         k = len(w) if above == -math.inf else max(1, int((w > above).sum()))
         return xp.sqrt(xp.maximum(xp.flip(w[len(w) - k :]), 0)), xp.flip(v[:, len(w) - k :].T)
 
     def _precision(self, t: Any) -> np.dtype:
         return np.dtype(np.float32 if t.dtype.itemsize < 8 else np.float64)
+
+    def _gram(self, a: Any) -> Any:
+        """Return A A^T, the sum over A's columns shared out where threads are."""
+        pieces = self.xp.each(lambda s: a[:, s] @ a[:, s].T, a.shape[1], -(-a.shape[1] // self.xp.threads()))
+        return sum(pieces[1:], pieces[0])
 
     def _double_gram(self, a: Any) -> Any:
         """Return A A^T in double precision, some columns at a time."""
@@ -44,7 +49,7 @@ class Unfolded(Kernels):
         xp, (n3, n1, n2) = self.xp, t.shape
         flat, wide = t.reshape(n3, n1 * n2), n1 * n2 <= n3
         a, dtype = flat.T if wide else flat, self._precision(t)
-        square = a @ a.T
+        square = self._gram(a)
         energy = float(xp.trace(square))
         sure = tells(energy, lam, dtype)
         near = not sure and tells(energy, DROWNING * lam, dtype)
@@ -75,9 +80,9 @@ class Unfolded(Kernels):
         xp, (n3, n1, n2) = self.xp, t.shape
         flat = t.reshape(n3, n1 * n2)
         if n3 <= n1 * n2:
-            s, rows = self._eigenpairs(flat @ flat.T)
+            s, rows = self._eigenpairs(self._gram(flat))
             return rows[:r].T, s[:r]
-        square = self._double_gram(flat.T) if t.dtype.itemsize < 8 else flat.T @ flat
+        square = self._double_gram(flat.T) if t.dtype.itemsize < 8 else self._gram(flat.T)
         q = flat @ xp.astype(self._eigenpairs(square)[1][:r].T, t.dtype)
         s = xp.maximum(xp.sqrt((q * q).sum(0)), TINY)
         # The columns are at right angles but for rounding where T has any size in their direction; QR makes all of them so.
@@ -90,5 +95,5 @@ class Unfolded(Kernels):
         flat = t.reshape(n3, n1 * n2)
         if n3 <= n1 * n2:
             return (self.principal(t, r)[0].T @ flat).reshape(-1, n1, n2)
-        s, rows = self._eigenpairs(flat.T @ flat)
+        s, rows = self._eigenpairs(self._gram(flat.T))
         return (rows[:r] * s[:r, None]).reshape(-1, n1, n2)
