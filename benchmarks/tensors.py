@@ -18,6 +18,7 @@ import torch
 
 import qrank
 from qrank import kernels
+from qrank.kernels.device.products_only import shrunk_by_products
 from qrank.penalties import Nuclear
 
 from .cases import folder, load
@@ -68,10 +69,10 @@ def slices(rounds: int) -> None:
         g = torch.from_numpy(rng.standard_normal((48, 240, 432)) * fall).to(dtype)
         kind, largest = kernels.of(g), float(torch.linalg.matrix_norm(g[0], 2))
         for share in (0.3, 0.1, 0.01):
-            lam, apart = share * largest, []
+            lam, apart = share * largest, list[Any]()
             a, b = best(
                 lambda g=g, lam=lam, apart=apart: apart.append(kind._by_eigenvectors(g, lam, Nuclear())[0]),
-                lambda g=g, lam=lam, apart=apart: apart.append(kind._by_products(g, lam)[0]),
+                lambda g=g, lam=lam, apart=apart: apart.append(shrunk_by_products(kind.xp, g, lam)[0]),
                 rounds=rounds,
             )
             off = float(abs(apart[0] - apart[1]).max()) / lam

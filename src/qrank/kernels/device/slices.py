@@ -12,6 +12,7 @@ from ...errors import KindError
 from ..base import Kernels
 from ..shrink import Shrunk
 from ..spectral import SLICES, tells
+from .products_only import WIDEST, shrunk_by_products
 
 TOGETHER = 1 << 23  # numbers of the slices that are shrunk in one call on a device: what is beside them takes as much memory again
 
@@ -91,6 +92,14 @@ class Slices(Kernels):
 
     def _shrink_slices(self, a: Any, lam: float, penalty: Any) -> tuple[Any, Any]:
         """Return slices (m, n1, n2), n1 <= n2, shrunk, and (m, 3): penalty, envelope and rank of each."""
+        if not self.xp.on_cpu and penalty.name == "nuclear":
+            widest = float((abs(a) ** 2).sum((1, 2)).max()) / (lam * lam)
+            if widest <= WIDEST:  # false where it is not finite
+                return shrunk_by_products(self.xp, a, lam)
+        return self._by_eigenvectors(a, lam, penalty)
+
+    def _by_eigenvectors(self, a: Any, lam: float, penalty: Any) -> tuple[Any, Any]:
+        """Return the same, of any penalty, by an eigendecomposition of each Gram matrix."""
         xp, n1 = self.xp, a.shape[1]
         gram = a @ xp.adjoint(a)
         energy = float(xp.einsum("mii->m", gram).real.max())
