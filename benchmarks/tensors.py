@@ -43,7 +43,7 @@ def methods(data: Any, steps: int, rounds: int) -> None:
     """Print a step of both kinds, and how far their answers are apart."""
     for dtype in (np.float64, np.float32):
         y = data.y.astype(dtype)
-        tensor, mask = torch.from_numpy(y), torch.from_numpy(data.observed)
+        tensor = torch.from_numpy(y)
         for method in ("vmtqn", "tnn"):
             found: dict[str, Any] = {}
 
@@ -51,7 +51,7 @@ def methods(data: Any, steps: int, rounds: int) -> None:
                 found["numpy"] = qrank.complete(y, data.observed, method, (1, 2), max_steps=steps).x
 
             def device(method: str = method, tensor: Any = tensor, found: dict = found) -> None:
-                found["torch"] = qrank.complete(tensor, mask, method, (1, 2), max_steps=steps).x.numpy()
+                found["torch"] = qrank.complete(tensor, data.observed, method, (1, 2), max_steps=steps).x.numpy()
 
             a, b = best(host, device, rounds=rounds)
             apart = np.abs(found["numpy"] - found["torch"]).max() / np.abs(found["numpy"]).max()
@@ -62,17 +62,18 @@ def methods(data: Any, steps: int, rounds: int) -> None:
 
 
 def slices(rounds: int) -> None:
-    """Print what shrinking 48 slices of a clip takes by eigendecompositions and by products, at three thresholds."""
+    """Print what shrinking 12 slices of a clip's size takes in one thread by eigendecompositions and by products, at three thresholds."""
+    torch.set_num_threads(1)  # as in a run, whose threads take slices
     rng = np.random.default_rng(0)
     fall = 1 / (1 + np.arange(432.0)) ** 0.7
     for dtype in (torch.float64, torch.float32):
-        g = torch.from_numpy(rng.standard_normal((48, 240, 432)) * fall).to(dtype)
-        kind, largest = kernels.of(g), float(torch.linalg.matrix_norm(g[0], 2))
+        g = torch.from_numpy(rng.standard_normal((12, 240, 432)) * fall).to(dtype)
+        largest = float(torch.linalg.matrix_norm(g[0], 2))
         for share in (0.3, 0.1, 0.01):
             lam, apart = share * largest, list[Any]()
             a, b = best(
-                lambda g=g, lam=lam, apart=apart: apart.append(kind._by_eigenvectors(g, lam, Nuclear())[0]),
-                lambda g=g, lam=lam, apart=apart: apart.append(shrunk_by_products(kind.xp, g, lam)[0]),
+                lambda g=g, lam=lam, apart=apart: apart.append(kernels.of(g)._by_eigenvectors(g, lam, Nuclear())[0]),
+                lambda g=g, lam=lam, apart=apart: apart.append(shrunk_by_products(kernels.of(g).xp, g, lam)[0]),
                 rounds=rounds,
             )
             off = float(abs(apart[0] - apart[1]).max()) / lam

@@ -33,7 +33,9 @@ def of(array: Any) -> Kernels:
     if isinstance(array, np.ndarray):
         return _host
     for package in ("torch", "cupy"):
-        if any(base.__module__.partition(".")[0] == package for base in type(array).__mro__) and hasattr(array, "device"):
+        if any(base.__module__.partition(".")[0] == package for base in type(array).__mro__) and hasattr(
+            array, "device"
+        ):
             from .device import kernels_of
 
             return kernels_of(array, package)

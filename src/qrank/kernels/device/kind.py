@@ -39,7 +39,7 @@ class Device(Slices, Unfolded, SeenOnDevice):
         """Return the boolean array that is True where an entry is known."""
         xp, array = self.xp, self.xp.given(array)
         if observed is None:
-            return array == array  # noqa: PLR0124  False where NaN
+            return array == array  # False where NaN
         observed = observed if hasattr(observed, "dtype") else np.asarray(observed)
         if "bool" not in str(observed.dtype):
             raise KindError(f"observed must be boolean, True where the value is known, not of type {observed.dtype}")
@@ -47,13 +47,17 @@ class Device(Slices, Unfolded, SeenOnDevice):
             return xp.ascontiguousarray(xp.broadcast_to(xp.asarray(observed), tuple(array.shape)))
         except (RuntimeError, ValueError):
             given, wanted = tuple(observed.shape), tuple(array.shape)
-            raise InputError(f"observed has shape {given}, which does not broadcast to that of the array, {wanted}") from None
+            raise InputError(
+                f"observed has shape {given}, which does not broadcast to that of the array, {wanted}"
+            ) from None
 
     def values(self, array: Any) -> Any:
         """Return the values as float32 or float64."""
         xp, array = self.xp, self.xp.given(array)
         if xp.kind(array) == "c":
-            raise KindError("complex arrays cannot be completed: complete the real and imaginary parts as one more axis")
+            raise KindError(
+                "complex arrays cannot be completed: complete the real and imaginary parts as one more axis"
+            )
         single = xp.kind(array) == "f" and array.dtype.itemsize <= 4
         return xp.astype(array, xp.float32 if single else xp.float64)
 
@@ -66,7 +70,9 @@ class Device(Slices, Unfolded, SeenOnDevice):
         if not math.isfinite(largest):
             where = tuple(int(i) for i in xp.host((~xp.isfinite(values) & known).reshape(-1)).nonzero()[0][:1])
             at = tuple(int(i) for i in np.unravel_index(where[0], tuple(values.shape)))
-            raise InputError(f"the entry at {at} is observed but {float(values[at])}; mark it as missing (observed=False there)")
+            raise InputError(
+                f"the entry at {at} is observed but {float(values[at])}; mark it as missing (observed=False there)"
+            )
         exponent = min(math.frexp(largest)[1], 1023) if largest > 0 else 0
         return xp.ascontiguousarray(_times_power(y, -exponent)), observed, exponent
 
@@ -212,17 +218,15 @@ class Device(Slices, Unfolded, SeenOnDevice):
         if n <= SHORT:
             return self.product(_cosine(xp, n)[inverse], t, out)
         k = np.arange(n)
-        turn = np.exp(-0.5j * math.pi * k / n) * np.where(k == 0, math.sqrt(1 / n), math.sqrt(2 / n))
+        turn: Any = np.exp(-0.5j * math.pi * k / n) * np.where(k == 0, math.sqrt(1 / n), math.sqrt(2 / n))
         if not inverse:
             real, imaginary = (self._along(part, t) for part in (turn.real, turn.imag))
             f = xp.fft_along("fft", xp.concatenate([t[::2], xp.flip(t[1::2])]))
             return self.copy(f.real * real - f.imag * imaginary, out)
-        back = np.exp(0.5j * math.pi * k / n) * np.where(k == 0, math.sqrt(n), math.sqrt(n / 2))
+        back: Any = np.exp(0.5j * math.pi * k / n) * np.where(k == 0, math.sqrt(n), math.sqrt(n / 2))
         real, imaginary = (self._along(part, t) for part in (back.real, back.imag))
         mirrored = xp.concatenate([0 * t[:1], xp.flip(t[1:])])
-        v = xp.fft_along(
-            "ifft", xp.complex_of(t * real + mirrored * imaginary, t * imaginary - mirrored * real)
-        ).real
+        v = xp.fft_along("ifft", xp.complex_of(t * real + mirrored * imaginary, t * imaginary - mirrored * real)).real
         found = xp.empty(t.shape, t.dtype)
         found[::2], found[1::2] = v[: (n + 1) // 2], xp.flip(v[(n + 1) // 2 :])
         return self.copy(found, out)
@@ -272,7 +276,7 @@ class Device(Slices, Unfolded, SeenOnDevice):
         sums = xp.each(work, many, PASSED if xp.on_cpu else many)  # a piece stays in the cache; a device wants all
         squares = xp.host(xp.astype(xp.stack(sums), xp.float64).sum(0))
         primal, change, dual = (math.sqrt(max(0.0, one)) for one in squares.tolist())
-        return Residuals(primal, change, dual, *largest, x)
+        return Residuals(primal, change, dual, largest[0], largest[1], x)
 
 
 @lru_cache(maxsize=32)

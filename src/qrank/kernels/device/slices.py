@@ -14,7 +14,9 @@ from ..shrink import Shrunk
 from ..spectral import SLICES, tells
 from .products_only import WIDEST, shrunk_by_products
 
-TOGETHER = 1 << 23  # numbers of the slices that are shrunk in one call on a device: what is beside them takes as much memory again
+TOGETHER = (
+    1 << 23
+)  # numbers of the slices that are shrunk in one call on a device: what is beside them takes as much memory again
 
 
 class Slices(Kernels):
@@ -61,9 +63,7 @@ class Slices(Kernels):
             g *= weights[:, None, None]
         return Shrunk(float(many @ values[:, 0]), float(many @ values[:, 1]), ranks, g)
 
-    def _shrink_live(
-        self, g: Any, live: Any, paired: bool, lam: float, penalty: Any, told: Any, piece: int
-    ) -> None:
+    def _shrink_live(self, g: Any, live: Any, paired: bool, lam: float, penalty: Any, told: Any, piece: int) -> None:
         """Shrink slices that do not vanish as a whole, in place, and tell of them."""
 
         def work(s: slice) -> None:
@@ -113,7 +113,9 @@ class Slices(Kernels):
         s = xp.sqrt(xp.maximum(w, 0)) if sure else xp.sqrt((c.real**2 + c.imag**2 if _is_complex(c) else c * c).sum(2))
         x = penalty.prox(s, lam)
         if type(x) is not type(s):
-            raise KindError(f"penalty '{penalty.name}' is written on NumPy: use the functions of kernels.of(s).xp in it")
+            raise KindError(
+                f"penalty '{penalty.name}' is written on NumPy: use the functions of kernels.of(s).xp in it"
+            )
         x[:, :first] = 0  # rounding of s^2 may differ from that of s where s = lam
         c *= (x[:, first:] / xp.maximum(s[:, first:], lam))[:, :, None]
         envelope = penalty.envelope(s, lam)
