@@ -1,4 +1,4 @@
-"""NumPy's kind of array against torch's, on the CPU: ``python -m benchmarks.tensors`` prints times and ratios.
+"""NumPy's kind of array against torch's, on the CPU: ``python -m benchmarks.tensors`` measures it and writes the tables of docs/torch.md.
 
 The clip of the paper (240 x 432 x 48; generated where there is no data folder), a few steps of each method from the beginning,
 NumPy and torch in turns so that what else the machine does falls on both. The shrinkage by products alone, which devices other than a
@@ -10,7 +10,8 @@ from __future__ import annotations
 import argparse
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from qrank.penalties import Nuclear
 from .cases import folder, load
 
 ROUNDS = 3
+PAGE = Path(__file__).parent.parent / "docs" / "torch.md"
 
 
 def seconds(work: Callable[[], Any]) -> float:
@@ -39,8 +41,10 @@ def best(*works: Callable[[], Any], rounds: int = ROUNDS) -> list[float]:
     return [min(column) for column in zip(*times, strict=True)]
 
 
-def methods(data: Any, steps: int, rounds: int) -> None:
-    """Print a step of both kinds, and how far their answers are apart."""
+def methods(data: Any, steps: int, rounds: int) -> Iterator[str]:
+    """Yield a table of a step of both kinds, and how far their answers are apart."""
+    yield "| method | type | NumPy, s a step | torch, s a step | torch / NumPy | apart |"
+    yield "|---|---|---|---|---|---|"
     for dtype in (np.float64, np.float32):
         y = data.y.astype(dtype)
         tensor = torch.from_numpy(y)
@@ -55,14 +59,13 @@ def methods(data: Any, steps: int, rounds: int) -> None:
 
             a, b = best(host, device, rounds=rounds)
             apart = np.abs(found["numpy"] - found["torch"]).max() / np.abs(found["numpy"]).max()
-            print(
-                f"| `{method}` | {np.dtype(dtype)} | {a / steps:.3f} | {b / steps:.3f} | {b / a:.2f} | {apart:.0e} |",
-                flush=True,
-            )
+            yield f"| `{method}` | {np.dtype(dtype)} | {a / steps:.3f} | {b / steps:.3f} | {b / a:.2f} | {apart:.0e} |"
 
 
-def slices(rounds: int) -> None:
-    """Print what shrinking 12 slices of a clip's size takes in one thread by eigendecompositions and by products, at three thresholds."""
+def slices(rounds: int) -> Iterator[str]:
+    """Yield a table of what shrinking 12 slices of a clip's size takes in one thread by eigendecompositions and by products, at three thresholds."""
+    yield "| type | lam / s_1 | eigenvectors, s | products, s | ratio | apart, in lam |"
+    yield "|---|---|---|---|---|---|"
     torch.set_num_threads(1)  # as in a run, whose threads take slices
     rng = np.random.default_rng(0)
     fall = 1 / (1 + np.arange(432.0)) ** 0.7
@@ -77,7 +80,7 @@ def slices(rounds: int) -> None:
                 rounds=rounds,
             )
             off = float(abs(apart[0] - apart[1]).max()) / lam
-            print(f"| {dtype} | {share} | {a:.2f} | {b:.2f} | {b / a:.1f} | {off:.0e} |", flush=True)
+            yield f"| {dtype} | {share} | {a:.2f} | {b:.2f} | {b / a:.1f} | {off:.0e} |"
 
 
 def main() -> None:
@@ -91,10 +94,17 @@ def main() -> None:
     warnings.simplefilter("ignore", qrank.ConvergenceWarning)
     data = load("clip", 0.3, folder(given.data), given.quick)
     print(f"torch {torch.__version__}, {torch.get_num_threads()} threads; clip {data.source}, {given.steps} steps\n")
-    print("| method | type | NumPy, s a step | torch, s a step | torch / NumPy | apart |\n|---|---|---|---|---|---|")
-    methods(data, given.steps, given.rounds)
-    print("\n| type | lam / s_1 | eigenvectors, s | products, s | ratio | apart, in lam |\n|---|---|---|---|---|---|")
-    slices(given.rounds)
+    text = PAGE.read_text()
+    for name, rows in (("methods", methods(data, given.steps, given.rounds)), ("slices", slices(given.rounds))):
+        table = []
+        for row in rows:
+            print(row, flush=True)
+            table.append(row)
+        begin = f"<!-- {name} -->\n"
+        before, _, rest = text.partition(begin)
+        text = before + begin + "\n".join(table) + "\n" + rest[rest.index("<!-- end -->") :]
+    if not given.quick:
+        PAGE.write_text(text)
 
 
 if __name__ == "__main__":

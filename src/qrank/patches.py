@@ -9,6 +9,7 @@ and 32 were tried on its two photographs only, at half size; 16 had the best PSN
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -47,12 +48,12 @@ class Patches:
         first, second = self.layout.slice_axes
         return (first + 1 + (second < first), second + 1 + (first < second))
 
-    def split(self, x: np.ndarray, padding: float | bool) -> np.ndarray:
+    def split(self, x: Any, padding: float | bool) -> Any:
         """Return x with each of the two axes parted into which patch, and where in it."""
         pair = self.layout.slice_axes
         parted = [(n // self.side, self.side) if axis in pair else (n,) for axis, n in enumerate(self.padded)]
         return kernels.of(x).padded(x, self.padded, padding).reshape([n for part in parted for n in part])
 
-    def join(self, x: np.ndarray) -> np.ndarray:
+    def join(self, x: Any) -> Any:
         """Undo :meth:`split`."""
         return kernels.of(x).copy(x.reshape(self.padded)[tuple(slice(n) for n in self.layout.shape)])
