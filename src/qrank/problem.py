@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -112,16 +111,18 @@ class Problem:
         """
         if not 0 < share < 1:
             raise InputError(f"the share to hold out must lie between 0 and 1, not {share}")
-        positions = np.flatnonzero(self.observed)
+        positions = kernels.of(self.observed).flatnonzero(self.observed)
         return self.without(np.sort(rng.choice(positions, max(1, round(share * len(positions))), False)))
 
     def without(self, positions: np.ndarray) -> Problem:
         """Hide the entries at flat positions from the methods; at least one stays known."""
-        chosen = positions if len(positions) < np.count_nonzero(self.observed) else positions[:-1]
-        y, observed = self.y.copy(), self.observed.copy()
-        y.reshape(-1)[chosen] = 0
-        observed.reshape(-1)[chosen] = False
-        return replace(self, y=y, observed=observed, held_out=chosen, held_out_values=self.y.reshape(-1)[chosen])
+        chosen = positions if len(positions) < self.count else positions[:-1]
+        kind = kernels.of(self.y)
+        y, observed, at = kind.copy(self.y), kind.copy(self.observed), kind.brought(chosen)
+        y.reshape(-1)[at] = 0
+        observed.reshape(-1)[at] = False
+        values = kind.host(self.y.reshape(-1)[at])
+        return replace(self, y=y, observed=observed, held_out=chosen, held_out_values=values)
 
     def part(self, box: tuple[slice, ...]) -> Problem:
         """Return the problem of a part of the array, given as slices of y's axes.
@@ -139,8 +140,14 @@ class Problem:
         """Return the root mean square error of x on the held-out entries, in the data's unit."""
         if self.held_out is None or self.held_out_values is None or not len(self.held_out):
             return None
-        miss = x.reshape(-1)[self.held_out] - self.held_out_values
-        return self.scale * math.sqrt(float(np.mean(np.square(miss, dtype=float))))
+        at, values = self._held_out
+        return self.scale * kernels.of(self.y).rms(x.reshape(-1)[at] - values)
+
+    @cached_property
+    def _held_out(self) -> tuple[Any, Any]:
+        """Positions and values of what is held out, where y is: they are asked for in every step."""
+        kind = kernels.of(self.y)
+        return kind.brought(self.held_out), kind.brought(self.held_out_values)
 
     def unscaled(self, x: Any) -> Any:
         """Return x (which is overwritten) in the data's unit and axes."""

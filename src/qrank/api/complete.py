@@ -19,7 +19,7 @@ from ..result import Completion, OnStep, Status
 from ..tensor import Layout
 from .answer import Answer, answered, from_nearby, undetermined
 from .estimate import check_fits
-from .inputs import axes_of, check_earlier, checked_bounds, checkpoint_of, method_of, within
+from .inputs import axes_of, check_earlier, check_kind, checked_bounds, checkpoint_of, method_of, within
 from .start import started
 from .tabular import arrangement
 
@@ -150,6 +150,7 @@ def _completed(
 ) -> Completion:
     """Fill the missing entries of an array by a configured method."""
     kind = kernels.of(y)
+    check_kind(kind, chosen, y)
     known = kind.known(y, observed)
     if slice_axes is None:
         slice_axes = axes_of(y, known, isinstance(chosen, Auto), earlier)
@@ -166,7 +167,7 @@ def _completed(
     check_fits(kind, problem.y, known, stack, chosen, bool(holdout))  # now that it is known what had to be copied
     with journal:
         if chosen.fit.exact and known.all():
-            found = Answer(problem.y.copy(), Status.COMPLETE)
+            found = Answer(kind.copy(problem.y), Status.COMPLETE)
         else:
             journal.begin(problem, chosen, rng, fixed, patch, holdout, *([] if earlier is None else [earlier.x]))
             seen = problem.hold_out(holdout, rng) if holdout else problem
@@ -176,9 +177,7 @@ def _completed(
         x, error = problem.unscaled(found.x), None if found.error is None else problem.unscaled(found.error)
         if cut is not None:
             x, error = cut.join(x), None if error is None else cut.join(error)
-        blind = (
-            np.zeros(known.shape, dtype=bool) if found.status is Status.COMPLETE else undetermined(chosen, problem, cut)
-        )
+        blind = known & ~known if found.status is Status.COMPLETE else undetermined(chosen, problem, cut)
         if blind.any():
             x = from_nearby(x, blind, Problem.of(y, known, slice_axes), chosen.nearby and found.judged)
         x = chosen.fit.restore(kind.typed(within(x, limits, integer), y), y, known)

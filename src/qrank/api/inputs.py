@@ -10,7 +10,8 @@ import numpy as np
 from ..checkpoint import Checkpoint
 from ..choose import plane
 from ..errors import InputError, KindError
-from ..methods import Method, method_named
+from ..kernels import Kernels
+from ..methods import METHODS, Method, method_named
 from ..problem import Problem
 from ..result import Completion
 
@@ -69,8 +70,18 @@ def within(x: Any, limits: tuple[float | None, float | None], integer: bool) -> 
     low, high = limits
     if integer:
         low, high = low if low is None else np.ceil(low), high if high is None else np.floor(high)
-        x = np.rint(x)
-    return x if low is None and high is None else np.clip(x, low, high)
+        x = x.round()
+    return x if low is None and high is None else x.clip(low, high)
+
+
+def check_kind(kind: Kernels, method: Method, y: Any) -> None:
+    """Say which methods there are for arrays of a kind, where the one that was asked for is not among them."""
+    if method.numpy_only and not kind.numpy:
+        those = ", ".join(name for name, one in METHODS.items() if one.numpy_only is False)
+        raise KindError(
+            f"method '{method.name}' is for NumPy arrays, not for {type(y).__module__}.{type(y).__name__}; these can be completed"
+            f" by {those}, and by auto with effort='fast'"
+        )
 
 
 def checkpoint_of(given: str | os.PathLike[str] | Checkpoint | None, every: float | None) -> Checkpoint | None:

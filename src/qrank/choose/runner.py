@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from .. import kernels
 from ..checkpoint import Journal
 from ..methods import Auto, Method
 from ..methods.views import Views
@@ -80,9 +81,10 @@ class Runner:
         method = candidate.method
         if isinstance(method, Views) and method.judged:
             method = method.as_judged(self.problem, run.state)
-        x = np.array(run.answer()).reshape(self.problem.y.shape)
+        kind = kernels.of(self.problem.y)
+        x = kind.copy(run.answer()).reshape(self.problem.y.shape)
         found = Outcome(candidate, method, x, run.doubt(), run.status, time.perf_counter() - begun, records)
-        if np.isfinite(x).all():
+        if bool(kind.xp.isfinite(x).all()):
             self.done[candidate.name] = found
         return found
 

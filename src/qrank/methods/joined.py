@@ -36,6 +36,7 @@ class Joined(Views):
     about: ClassVar[str] = "views, joined in the last steps by the local Gaussian model of patches"
     after: ClassVar[str | None] = "views"
     measures: ClassVar[bool] = False  # a block is filled from its known entries
+    numpy_only: ClassVar[bool] = True
 
     shape: Any = None  # of a block: as for `patches`
 

@@ -60,6 +60,7 @@ class Recipe(Method):
     shares_out: ClassVar[bool] = True
     measures: ClassVar[bool] = True
     resumes: ClassVar[bool] = True
+    numpy_only: ClassVar[bool] = False
     presets: ClassVar[dict[str, dict[str, Any]]] = {"default": {}, "paper": PAPER}
 
     rho: float | None = None  # None: by what is known and what is found (`schedule`), but 1.1 for penalties not mild

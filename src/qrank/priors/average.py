@@ -126,7 +126,7 @@ class Average(Prior):
                 )  # beside T: small numbers, which are squared
                 square = kind.add_arranged(square, moved * moved, seen.view, offsets, float(weight))
                 mean = kind.add_arranged(mean, moved, seen.view, offsets, float(weight))
-        return np.sqrt(np.maximum(square - mean * mean, 0))
+        return (square - mean * mean).clip(0) ** 0.5
 
     def _weights(self, lam: float) -> np.ndarray:
         if self.weights is None:
