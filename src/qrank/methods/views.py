@@ -169,7 +169,7 @@ class Views(Recipe):
         late = table[len(table) // 2 :, 1:].mean(axis=0)
         table[:, 1:] *= late >= SLIGHT
         table[:, 1:] /= table[:, 1:].sum(axis=1, keepdims=True)
-        depth = max(2.0, 1 / table[-1, 0])
+        depth = max(2.0, float(1 / table[-1, 0]))  # a NumPy number would make single precision double
         steps = max(2, 1 + round(math.log(depth) / math.log(state.rho)))
         return replace(self, judged=False, weights=table, depth=depth, steps=steps)
 

@@ -123,7 +123,7 @@ class TorchSpace:
         """Call work on pieces of a range, and return what it returns: on a CPU in threads of which each has torch to itself.
 
         torch's own threads share out the inside of every small decomposition, and wait for each other most of the time: two
-        of them took 2 to 18 times as long as one for the slices of a clip.
+        of them took up to 18 times, measured under load as long as one for the slices of a clip.
         """
         if not self.on_cpu:
             return in_turn(work, length, piece)
