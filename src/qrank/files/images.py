@@ -75,6 +75,9 @@ def read_folder(path: Path, ask: Ask) -> Loaded:
     if any(picture.alpha is not None for picture in pictures):
         opaque = np.full(data.shape[1:3], np.iinfo(data.dtype).max, data.dtype)
         meta["alpha"] = np.stack([opaque if p.alpha is None else p.alpha for p in pictures])
+    nodata = {picture.info.get("tiff", {}).get("nodata") for picture in pictures}
+    if len(nodata) == 1 and nodata != {None}:
+        meta["nodata"] = nodata.pop()
     axes = ("frame", "height", "width", "colour")[: data.ndim]
     return Loaded(data, axes, (1, 2), "images", path, meta)
 

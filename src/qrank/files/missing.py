@@ -23,7 +23,7 @@ def missing_mask(
 ) -> np.ndarray:
     """Return a bool array of the shape of ``loaded.data``, True where an entry is missing.
 
-    NaN is always missing. Further: entries equal to ``value``; entries where ``mask_file`` (a picture,
+    NaN is always missing, and the nodata value of a raster. Further: entries equal to ``value``; entries where ``mask_file`` (a picture,
     array or video) is not zero, one still mask serving all frames and all colours; entries less than
     ``below`` or greater than ``above``; and a share ``drop`` of the entries, drawn by ``rng``.
 
@@ -34,6 +34,9 @@ def missing_mask(
     """
     data = loaded.data
     missing = np.isnan(data) if data.dtype.kind in "fc" else np.zeros(data.shape, bool)
+    nodata = loaded.meta.get("nodata")
+    if nodata is not None and data.dtype.kind in "iu":
+        missing |= data == nodata
     if value is not None:
         # 0.1 in a float32 file is not the 0.1 of Python.
         missing |= data == (data.dtype.type(value) if data.dtype.kind == "f" else value)
