@@ -126,6 +126,7 @@ class Completion:
     error: Any = field(default=None, repr=False)  # the standard error estimated for each entry, 0 where known; or None
     choice: Choice | None = field(default=None, repr=False)  # what `auto` tried and took
     undetermined: Any = field(default=None, repr=False)  # True where the model says nothing of a filled entry
+    ignored: np.ndarray | None = field(default=None, repr=False)  # True where an entry was left as it is; None: nowhere
 
     @property
     def seconds(self) -> float:

@@ -75,7 +75,7 @@ def _followed(
 
 def undetermined(method: Method, problem: Problem, cut: Patches | None) -> np.ndarray:
     """Return the missing entries of which the method says nothing, in the array's axes."""
-    blind = method.undetermined(problem) & ~problem.observed
+    blind = method.undetermined(problem) & ~problem.settled
     if cut is not None:
         return cut.join(problem.layout.outer(blind))
     return np.ascontiguousarray(problem.layout.outer(blind))

@@ -17,15 +17,18 @@ from ..patches import Patches
 from ..problem import Problem
 from ..result import Completion, OnStep, Status
 from .answer import Answer, answered, from_nearby, undetermined
-from .inputs import checked_bounds, checkpoint_of, guessed_axes, method_of
+from .axes import guessed_axes
+from .inputs import checked_bounds, checkpoint_of, method_of
+from .labels import along, as_given, axes_of, ignored_of, like_labels
 
 
 def complete(
     y: Any,
     observed: Any = None,
     method: str | Method = "auto",
-    slice_axes: tuple[int, int] | None = None,
+    slice_axes: tuple[int | str, int | str] | None = None,
     *,
+    ignore: Any = None,
     preset: str | None = None,
     on_step: OnStep | None = None,
     rng: np.random.Generator | int | None = 0,
@@ -44,13 +47,18 @@ def complete(
         The array, of two or more axes; never changed. NaN in a float array, or the mask of a masked array, marks what is
         missing unless ``observed`` is given. A zero is a value like any other.
     observed
-        Boolean, True where the value is known, of y's shape or broadcastable to it.
+        Boolean, True where the value is known, of y's shape or broadcastable to it: (height, width) does for pictures and
+        clips of that size, in colour or not. A labelled one goes along the axes of y that have its names.
     method
         A name from ``qrank.METHODS`` (``qrank methods`` lists them) or a configured method. "auto" tries several on known
         entries that are hidden from them; how hard, its option ``effort`` says: "fast", "balanced" or "best".
     slice_axes
         The two axes that form a frontal slice; all other axes together are the third mode. None: for "auto" the two
-        that are most like the sides of a picture, for all other methods the first two.
+        that are most like the sides of a picture, for all other methods the first two. Of a labelled array by their names,
+        too: ``("lat", "lon")``.
+    ignore
+        Boolean, True where an entry is neither known nor to be filled, land in a map of the sea: it comes back as it was given,
+        says nothing of other entries, and is no hole. ``error`` is 0 there.
     preset
         ``"paper"`` sets exactly the paper's parameters and stopping rule; the default starts mu from the data and stops
         on relative residuals.
@@ -96,21 +104,22 @@ def complete(
     (True, 'views')
     """
     chosen, journal = method_of(method, preset, options), Journal(checkpoint_of(checkpoint, every))
-    kind = kernels.of(y)
-    known = kind.known(y, observed)
+    kind, slice_axes = kernels.of(y), axes_of(slice_axes, y)
+    known, ignored = ignored_of(ignore, y, kind, kind.known(y, along(observed, y)))
     if slice_axes is None:
         slice_axes = guessed_axes(y, known) if isinstance(chosen, Auto) else (0, 1)
-    problem = Problem.of(y, known, slice_axes)
+    problem = Problem.of(y, known, slice_axes).leaving(ignored)
     layout = problem.layout
     cut = Patches(layout, patch) if patch != 0 else None
     fixed, rng = rng is not None, np.random.default_rng(rng)
     if cut is not None:
         problem = Problem.of(cut.split(kind.values(y), 0), cut.split(known, False), cut.slice_axes)
+        problem = problem if ignored is None else problem.leaving(cut.split(ignored, True))
     with journal:
-        if chosen.fit.exact and known.all():
+        if chosen.fit.exact and (known if ignored is None else known | ignored).all():
             found = Answer(problem.y.copy(), Status.COMPLETE)
         else:
-            journal.begin(problem, chosen, rng, fixed, patch, holdout)
+            journal.begin(problem, chosen, rng, fixed, patch, holdout, *([] if ignored is None else [ignored]))
             seen = problem.hold_out(holdout, rng) if holdout else problem
             with nullcontext() if journal.checkpoint is None else Stopping() as stopping:
                 found = answered(
@@ -131,8 +140,8 @@ def complete(
             x = from_nearby(x, blind, Problem.of(y, known, slice_axes), chosen.nearby and found.judged)
         x = chosen.fit.restore(kind.typed(x, y), y, known)
         transform = found.transform if cut is None else None  # it is that of the patches
-        shown = None if error is None else kind.like(kind.typed(error, y), y)
+        x, shown = as_given(x, error, y, kind, ignored)
         if found.status is not Status.INTERRUPTED:
             journal.end()
-    about = (chosen, transform, known, layout.slice_axes, shown, found.choice, blind)
-    return Completion(kind.like(x, y), found.status, found.records, *about)
+    about = (chosen, transform, known, layout.slice_axes, shown, found.choice, like_labels(blind, y))
+    return Completion(x, found.status, found.records, *about, ignored=ignored)

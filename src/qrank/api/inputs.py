@@ -5,30 +5,15 @@ from __future__ import annotations
 import os
 from typing import Any
 
-import numpy as np
-
 from ..checkpoint import Checkpoint
-from ..choose import plane
 from ..errors import InputError, KindError
 from ..methods import Method, method_named
-from ..problem import Problem
-
-
-def guessed_axes(y: Any, observed: Any = None) -> tuple[int, int]:
-    """Return the two axes that are most like the sides of a picture, from their lengths and how smooth the data are.
-
-    >>> rows, columns = np.mgrid[:30, :40] / 10
-    >>> guessed_axes(np.random.default_rng(0).random((25, 1, 1)) * np.sin(rows + columns))
-    (1, 2)
-    """
-    problem = Problem.of(y, observed)
-    order = problem.layout.rest + problem.layout.slice_axes
-    return plane(problem.layout.shape, problem.smoothness[np.argsort(order)])
 
 
 def checked_bounds(bounds: Any, y: Any) -> tuple[float | None, float | None]:
     """Return the least and the largest value that an answer may have; by default the range of 8- and 16-bit pixels.
 
+    >>> import numpy as np
     >>> checked_bounds(None, np.zeros(3, np.uint8)), checked_bounds((0, None), np.zeros(3))
     ((0.0, 255.0), (0.0, None))
     """

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from ..api import guessed_axes
+from .. import kernels
+from ..api import along, axes_of, guessed_axes, ignored_of
 from ..checkpoint import Journal
 from ..choose import FEW, tried
 from ..errors import ConvergenceWarning, need
@@ -98,27 +99,35 @@ class Inspection:
 def inspect(
     y: Any,
     observed: Any = None,
-    slice_axes: tuple[int, int] | None = None,
+    slice_axes: tuple[int | str, int | str] | None = None,
     *,
+    ignore: Any = None,
     rng: np.random.Generator | int | None = 0,
 ) -> Inspection:
     """Look at an array before it is completed: what is missing, how low its rank is, what `auto` would take.
 
     It does what `complete` with method "auto" does before its last run. Of an array of which nothing is missing, half is
-    hidden first.
+    hidden first. Masks and axes are given as to `complete`; what is ignored is not counted as missing.
 
     >>> found = inspect(np.add.outer(np.arange(12.0), np.arange(12.0))[:, :, None] * [1, 5, 2, 4, 3.0])
     >>> found.missing, found.spectra["learned"].rank99
     (0, 1)
     """
     rng = np.random.default_rng(rng)
+    slice_axes, observed = axes_of(slice_axes, y), along(observed, y)
+    kind = kernels.of(y)
+    observed, ignored = ignored_of(ignore, y, kind, kind.known(y, observed))
     y = y if isinstance(y, np.ndarray) else np.asarray(y)
-    problem = Problem.of(y, observed, guessed_axes(y, observed) if slice_axes is None else slice_axes)
+    axes = guessed_axes(y, observed) if slice_axes is None else slice_axes
+    problem = Problem.of(y, observed, axes).leaving(ignored)
     layout, values = problem.layout, problem.stack
     known = problem.observed.reshape(layout.n3, *layout.slice_shape)
     seen = values[known]
-    whole = bool(known.all())
-    shown = problem.without(np.flatnonzero(rng.random(problem.y.shape) < HIDE)) if whole else problem
+    settled = problem.settled.reshape(known.shape)
+    whole = bool(settled.all())
+    shown = (
+        problem.without(np.flatnonzero(problem.observed & (rng.random(problem.y.shape) < HIDE))) if whole else problem
+    )
     basis, measured_on, choice = values, "of the data", None
     if shown.count >= FEW:
         with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
@@ -137,16 +146,16 @@ def inspect(
             measured_on = f"of {where} as quickly completed; the last digits depend on the method"
     elif not whole:
         basis = np.where(known, values, seen.mean())
-    empty, count = _empty(known)
+    empty, count = _empty(settled)
     return Inspection(
         shape=layout.shape,
         slice_axes=layout.slice_axes,
         dtype=str(y.dtype),
         low=float(seen.min()) * problem.scale,
         high=float(seen.max()) * problem.scale,
-        missing=int((~known).sum()),
-        share=float((~known).mean()),
-        pattern=_pattern(known, empty),
+        missing=int((~settled).sum()),
+        share=float((~settled).mean()),
+        pattern=_pattern(settled, empty),
         empty=empty,
         of=count,
         spectra=_spectra(basis),
