@@ -13,10 +13,11 @@ HOME = Path(qrank.__file__).parent
 ORDER = [  # from the top of the house to its foundation; rooms in one line do not know each other
     {"__main__", "__init__"},
     {"cli"},
-    {"experiments"},
+    {"experiments", "pandas"},
     {"study"},
     {"api", "report"},
     {"choose", "files"},
+    {"tables"},
     {"methods", "checkpoint"},
     {"run"},
     {"fit", "priors"},
@@ -129,7 +130,7 @@ try:
 except qrank.MissingExtra as error:
     print(error)
 """
-    extras = "{'matplotlib', 'jinja2', 'PIL', 'rich', 'typer', 'av', 'h5py', 'zarr', 'xarray', 'tifffile', 'skimage', 'pandas', 'sklearn'}"
+    extras = "{'matplotlib', 'jinja2', 'PIL', 'rich', 'typer', 'av', 'h5py', 'zarr', 'xarray', 'tifffile', 'skimage', 'pandas', 'polars', 'pyarrow', 'sklearn'}"
     found = subprocess.run(
         [sys.executable, "-c", script.replace("{extras}", extras)], capture_output=True, text=True, check=True
     )

@@ -127,6 +127,7 @@ class Completion:
     choice: Choice | None = field(default=None, repr=False)  # what `auto` tried and took
     undetermined: Any = field(default=None, repr=False)  # True where the model says nothing of a filled entry
     ignored: np.ndarray | None = field(default=None, repr=False)  # True where an entry was left as it is; None: nowhere
+    folded: Completion | None = field(default=None, repr=False)  # of a table: that of the array that was made of it
 
     @property
     def seconds(self) -> float:
@@ -160,10 +161,10 @@ class Completion:
 
     def report(self, path: str | os.PathLike[str], **options: Any) -> None:
         """Write the run as one HTML page with pictures, charts and numbers: see :func:`qrank.report.write_report`."""
-        PAGES["report"](self, path, **options)
+        PAGES["report"](self.folded or self, path, **options)
 
     def _repr_html_(self) -> str | None:
-        return PAGES["fragment"](self)
+        return PAGES["fragment"](self.folded or self)
 
 
 OnStep = Callable[[Record], Any]

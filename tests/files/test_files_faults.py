@@ -18,14 +18,29 @@ from qrank.files import read, write
 
 FILM = np.random.default_rng(5).integers(0, 256, (2, 16, 20), dtype=np.uint8)
 STILLS = ["a.png", "a.jpg", "a.bmp", "a.webp", "a.jp2", "a.pgm", "still.tif", "deep.png"]
-OUTPUTS = ["a.npy", "a.npz", "a.mat", "a.h5", "a.nc", "a.zarr", "a.tif", "a.mkv", "a.avi", "a.mp4", "a.gif", "frames"]
+TABLES = ["a.csv", "a.tsv", "a.parquet"]
+OUTPUTS = [
+    "a.npy",
+    "a.npz",
+    "a.mat",
+    "a.h5",
+    "a.nc",
+    "a.zarr",
+    "a.tif",
+    "a.mkv",
+    "a.avi",
+    "a.mp4",
+    "a.gif",
+    "frames",
+    *TABLES,
+]
 CALLS = ["rename", "replace", "fsync", "mkdir", "link", "chmod"]  # of the system
 
 
 def array(name: str) -> np.ndarray:
     if name == "deep.png":
         return FILM[0, :, :18].reshape(16, 6, 3).astype(np.uint16) * 257
-    return FILM[0] if name in STILLS else FILM
+    return FILM[0] if name in STILLS or name in TABLES else FILM
 
 
 def contents(folder: Path) -> dict[str, bytes]:

@@ -148,6 +148,26 @@ def lying_bmp(path: Path) -> None:
     path.write_bytes(content)
 
 
+def lying_parquet(path: Path) -> None:
+    """A thousand rows, and a footer that counts a thousand millions of them."""
+    count, claim = _varint(2 * 1003), _varint(2 * 10**9)  # as Thrift counts
+    write(path, np.random.default_rng(0).random((1003, 2)))
+    content = path.read_bytes()
+    length = struct.unpack("<I", content[-8:-4])[0]
+    footer = content[-8 - length : -8]
+    assert footer.count(count) >= 2
+    footer = footer.replace(count, claim)
+    path.write_bytes(content[: -8 - length] + footer + struct.pack("<I", len(footer)) + b"PAR1")
+
+
+def _varint(number: int) -> bytes:
+    found = bytearray()
+    while number > 127:
+        found.append(128 | number & 127)
+        number >>= 7
+    return bytes([*found, number])
+
+
 LIARS = {
     "a.npy": lying_npy,
     "a.npz": lying_npz,
@@ -168,6 +188,7 @@ LIARS = {
     "a.tif": lying_tiff,
     "a.gif": lying_gif,
     "a.bmp": lying_bmp,
+    "a.parquet": lying_parquet,
 }
 
 # Reads each file by itself, and tells what was said and how much memory was taken at most.
@@ -196,7 +217,8 @@ def test_a_file_that_claims_more_than_it_holds_takes_no_memory(tmp_path):
     (tmp_path / "good").mkdir()
     for name in ("a.npz", "a.mat", "a.h5", "a.nc", "a.zarr", "a.tif", "a.gif"):
         write(tmp_path / "good" / name, np.zeros((3, 16, 16), np.uint8))
-    write(tmp_path / "good" / "a.png", np.zeros((16, 16), np.uint8))
+    for name in ("a.png", "a.parquet"):
+        write(tmp_path / "good" / name, np.zeros((16, 16), np.uint8))
     for name, make in LIARS.items():
         make(tmp_path / name)
     words = [sys.executable, "-c", READ_ALL, str(tmp_path), *LIARS]
@@ -213,10 +235,13 @@ def test_a_file_that_claims_more_than_it_holds_takes_no_memory(tmp_path):
         assert seconds < 10, (name, seconds)
 
 
-@pytest.mark.parametrize("name", ["a.npy", "a.npz", "a.mat", "a.h5", "a.zarr", "a.nc", "a.tif", "a.mkv", "a.png", "in"])
+@pytest.mark.parametrize(
+    "name", ["a.npy", "a.npz", "a.mat", "a.h5", "a.zarr", "a.nc", "a.tif", "a.mkv", "a.png", "in", "a.csv", "a.parquet"]
+)
 def test_an_honest_file_that_is_too_large_is_told_so(tmp_path, monkeypatch, name):
     film = np.random.default_rng(0).integers(0, 256, (4, 40, 50), dtype=np.uint8)
-    write(tmp_path / name, film[0] if name == "a.png" else film)
+    flat = name in ("a.png", "a.csv", "a.parquet")
+    write(tmp_path / name, film[0] if flat else film)
     monkeypatch.setattr(room, "SMALL", 100)
     monkeypatch.setattr("qrank.files.read_video.SMALL", 100)
     monkeypatch.setattr(room, "free_memory", lambda: 1500)
@@ -226,7 +251,7 @@ def test_an_honest_file_that_is_too_large_is_told_so(tmp_path, monkeypatch, name
     assert "damaged" not in str(caught.value)
     monkeypatch.setattr(room, "free_memory", lambda: None)  # unknown: what is honest is tried
     monkeypatch.setattr("qrank.files.read_video.free_memory", lambda: None)
-    assert read(tmp_path / name).data.size == (2000 if name == "a.png" else 8000)
+    assert read(tmp_path / name).data.size == (2000 if flat else 8000)
 
 
 def test_a_recording_of_which_most_was_never_written_is_honest(tmp_path):

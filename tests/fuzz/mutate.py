@@ -28,6 +28,8 @@ CUBE = RNG.normal(size=(5, 6, 7))
 STILLS = ("a.png", "b.jpg", "c.bmp", "d.webp", "e.jp2", "f.pgm", "g.ppm", "h.tif")
 FILMS = ("i.mkv", "j.avi", "k.mp4", "l.gif", "m.mov", "n.tif")
 ARRAYS = ("o.npy", "p.npz", "q.mat", "r.h5", "s.nc", "t.zarr")
+TABLE = "when,name," + ",".join(f"s{i}" for i in range(7)) + "\n"
+TABLE += "".join(f'2024-01-0{i + 1},"a, ""{i}""",' + ",".join(f"{x:.3f}" for x in CUBE[1, i]) + "\n" for i in range(6))
 SECONDS = 20  # that reading a file of a few kilobytes may take at most
 MEMORY = 6 << 30  # address space; what is claimed beyond must be refused
 NUMBERS = [0, 1, 0x7F, 0x80, 0xFF, 0x7FFF, 0x8000, 0xFFFF, 2**31 - 1, 2**31, 2**32 - 1, 2**62, 2**63, 2**64 - 1]
@@ -52,6 +54,9 @@ def good_files(folder: Path) -> list[Path]:
     with h5py.File(folder / "y.h5", "w") as file:
         file.create_dataset("x", data=CUBE, chunks=(2, 3, 4), compression="gzip", shuffle=True, fletcher32=True)
     write(folder / "z", FILM)
+    (folder / "za.csv").write_text(TABLE)
+    write(folder / "zb.parquet", CUBE[0], like=read(folder / "za.csv"))
+    (folder / "zc.tsv").write_text(TABLE.replace(",", "\t"))
     return sorted(folder.iterdir())
 
 

@@ -39,7 +39,21 @@ def test_a_spoilt_file_is_numbers_or_one_sentence(tmp_path):
 
 def test_spoiling_changes_a_file_and_can_be_repeated(tmp_path):
     good = good_files(tmp_path / "good")
-    assert {path.suffix for path in good} >= {".png", ".mp4", ".npy", ".npz", ".mat", ".h5", ".nc", ".zarr", ".tif", ""}
+    assert {path.suffix for path in good} >= {
+        ".png",
+        ".mp4",
+        ".npy",
+        ".npz",
+        ".mat",
+        ".h5",
+        ".nc",
+        ".zarr",
+        ".tif",
+        ".csv",
+        ".tsv",
+        ".parquet",
+        "",
+    }
     content = good[0].read_bytes()
     changed = [spoil(content, np.random.default_rng(seed)) for seed in range(20)]
     assert changed == [spoil(content, np.random.default_rng(seed)) for seed in range(20)]

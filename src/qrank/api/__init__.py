@@ -4,5 +4,17 @@ from .axes import Guess, guess, guessed_axes
 from .complete import complete
 from .inputs import checked_bounds
 from .labels import along, axes_of, ignored_of, names_of
+from .tabular import arrangement
 
-__all__ = ["Guess", "along", "axes_of", "checked_bounds", "complete", "guess", "guessed_axes", "ignored_of", "names_of"]
+__all__ = [
+    "Guess",
+    "along",
+    "arrangement",
+    "axes_of",
+    "checked_bounds",
+    "complete",
+    "guess",
+    "guessed_axes",
+    "ignored_of",
+    "names_of",
+]

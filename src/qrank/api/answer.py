@@ -95,6 +95,6 @@ def from_nearby(x: Any, blind: np.ndarray, problem: Problem, nearby: bool) -> An
         f"{np.count_nonzero(blind)} of the missing entries ({share:.1%}) lie in slices, rows or columns of which nothing is"
         f" known: low rank says nothing of them; {how} (result.undetermined)",
         UndeterminedWarning,
-        stacklevel=3,
+        stacklevel=4,
     )
     return x

@@ -11,15 +11,16 @@ import numpy as np
 
 from .. import kernels
 from ..checkpoint import Checkpoint, Journal, Stopping
-from ..errors import ConvergenceWarning
+from ..errors import ConvergenceWarning, InputError
 from ..methods import Auto, Method
 from ..patches import Patches
 from ..problem import Problem
 from ..result import Completion, OnStep, Status
 from .answer import Answer, answered, from_nearby, undetermined
 from .axes import guessed_axes
-from .inputs import checked_bounds, checkpoint_of, method_of
+from .inputs import checked_bounds, checkpoint_of, method_of, within
 from .labels import along, as_given, axes_of, ignored_of, like_labels
+from .tabular import arrangement
 
 
 def complete(
@@ -35,6 +36,11 @@ def complete(
     holdout: float = 0.0,
     patch: int = 0,
     bounds: tuple[float | None, float | None] | None = None,
+    integer: bool = False,
+    fold: str | int | None = None,
+    index: Any = None,
+    columns: Any = None,
+    values: Any = None,
     checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
     every: float | None = None,
     **options: Any,
@@ -45,7 +51,8 @@ def complete(
     ----------
     y
         The array, of two or more axes; never changed. NaN in a float array, or the mask of a masked array, marks what is
-        missing unless ``observed`` is given. A zero is a value like any other.
+        missing unless ``observed`` is given. A zero is a value like any other. Or a table, a ``DataFrame`` or ``Series`` of
+        pandas or polars: its columns of numbers are filled, all others are carried along.
     observed
         Boolean, True where the value is known, of y's shape or broadcastable to it: (height, width) does for pictures and
         clips of that size, in colour or not. A labelled one goes along the axes of y that have its names.
@@ -75,7 +82,18 @@ def complete(
         is a good choice. The transform, that of the patches, is not returned.
     bounds
         The least and the largest value that a filled entry may have, either may be None. By default 8- and 16-bit
-        pixels keep their range.
+        pixels keep their range, and a table of which all known values are whole and none is negative is filled with
+        none that is negative, for it holds counts; ``(None, None)`` sets no bounds.
+    integer
+        Round filled entries to whole numbers. Columns of a table that have an integer type are rounded in any case.
+    fold
+        Of a table, or a matrix, of times x sensors: the period by which rows are folded, so that (sensor, time of day, day)
+        is completed. "day", "hour", "week", "1D", "12h", …, a number of rows, or "none". None guesses from the time stamps
+        of a table: the day, the week for daily rows, the hour for shorter ones; ``result.folded`` is what was completed.
+        Incomplete periods are padded with missing entries, which are cut off again.
+    index, columns, values
+        Of a long table, a row an entry: the names of its columns of times, of sensors and of values. Entries without a row
+        are missing; the answer has a row for each. ``index`` alone names the column that labels the rows of a wide table.
     checkpoint
         A file in which the run is kept while it lasts: the same call goes on where a run that was killed had got to, and its
         answer is that of one that was not, to the last bit with as many threads. Ctrl-C and SIGTERM then end the run after
@@ -90,7 +108,8 @@ def complete(
     Returns
     -------
     Completion
-        ``x`` has y's shape, kind and floating dtype (integers and bool become float64), known entries exactly as given;
+        ``x`` has y's shape, kind and floating dtype (integers and bool become float64), known entries exactly as given; a
+        table has its index, columns, names and dtypes;
         ``error`` the standard error estimated for each filled entry, ``choice`` what "auto" tried and took.
 
     Examples
@@ -104,6 +123,32 @@ def complete(
     (True, 'views')
     """
     chosen, journal = method_of(method, preset, options), Journal(checkpoint_of(checkpoint, every))
+    table = arrangement(y, observed, fold, index, columns, values)
+    if table is not None:
+        if ignore is not None:
+            raise InputError("ignore is for arrays: of a table, fill the columns and rows that are wanted")
+        table = table.needed(chosen.fit.exact)
+        y, observed, bounds = table.array, table.observed, table.bounds(bounds)
+    limits = checked_bounds(bounds, y)
+    found = _completed(y, observed, ignore, chosen, slice_axes, journal, rng, on_step, holdout, patch, limits, integer)
+    return found if table is None else table.back(found)
+
+
+def _completed(
+    y: Any,
+    observed: Any,
+    ignore: Any,
+    chosen: Method,
+    slice_axes: tuple[int | str, int | str] | None,
+    journal: Journal,
+    rng: np.random.Generator | int | None,
+    on_step: OnStep | None,
+    holdout: float,
+    patch: int,
+    limits: tuple[float | None, float | None],
+    integer: bool,
+) -> Completion:
+    """Fill the missing entries of an array by a configured method."""
     kind, slice_axes = kernels.of(y), axes_of(slice_axes, y)
     known, ignored = ignored_of(ignore, y, kind, kind.known(y, along(observed, y)))
     if slice_axes is None:
@@ -126,19 +171,16 @@ def complete(
                     seen, chosen, rng, on_step if stopping is None else stopping.watching(on_step), journal
                 )
             if found.status in (Status.STEP_LIMIT, Status.DIVERGED):
-                warnings.warn(str(found.status), ConvergenceWarning, stacklevel=2)
+                warnings.warn(str(found.status), ConvergenceWarning, stacklevel=3)
         x, error = problem.unscaled(found.x), None if found.error is None else problem.unscaled(found.error)
         if cut is not None:
             x, error = cut.join(x), None if error is None else cut.join(error)
-        low, high = checked_bounds(bounds, y)
-        if low is not None or high is not None:
-            x = np.clip(x, low, high)
         blind = (
             np.zeros(known.shape, dtype=bool) if found.status is Status.COMPLETE else undetermined(chosen, problem, cut)
         )
         if blind.any():
             x = from_nearby(x, blind, Problem.of(y, known, slice_axes), chosen.nearby and found.judged)
-        x = chosen.fit.restore(kind.typed(x, y), y, known)
+        x = chosen.fit.restore(kind.typed(within(x, limits, integer), y), y, known)
         transform = found.transform if cut is None else None  # it is that of the patches
         x, shown = as_given(x, error, y, kind, ignored)
         if found.status is not Status.INTERRUPTED:

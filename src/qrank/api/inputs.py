@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
+import numpy as np
+
 from ..checkpoint import Checkpoint
 from ..errors import InputError, KindError
 from ..methods import Method, method_named
@@ -13,7 +15,6 @@ from ..methods import Method, method_named
 def checked_bounds(bounds: Any, y: Any) -> tuple[float | None, float | None]:
     """Return the least and the largest value that an answer may have; by default the range of 8- and 16-bit pixels.
 
-    >>> import numpy as np
     >>> checked_bounds(None, np.zeros(3, np.uint8)), checked_bounds((0, None), np.zeros(3))
     ((0.0, 255.0), (0.0, None))
     """
@@ -29,6 +30,19 @@ def checked_bounds(bounds: Any, y: Any) -> tuple[float | None, float | None]:
     if low is not None and high is not None and not low < high:
         raise InputError(f"bounds must be two numbers, the smaller first, not {bounds!r}")
     return low, high
+
+
+def within(x: Any, limits: tuple[float | None, float | None], integer: bool) -> Any:
+    """Return x cut to the limits, and rounded to whole numbers within them.
+
+    >>> within(np.array([-1.2, 0.6, 7.0]), (0.5, 5.5), True), within(np.array([-1.2, 0.6]), (0, None), False)
+    (array([1., 1., 5.]), array([0. , 0.6]))
+    """
+    low, high = limits
+    if integer:
+        low, high = low if low is None else np.ceil(low), high if high is None else np.floor(high)
+        x = np.rint(x)
+    return x if low is None and high is None else np.clip(x, low, high)
 
 
 def checkpoint_of(given: str | os.PathLike[str] | Checkpoint | None, every: float | None) -> Checkpoint | None:

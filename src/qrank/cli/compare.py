@@ -14,7 +14,9 @@ from ..files.missing import missing_mask
 from ..study.compare import compare as run
 from ..text import duration
 from . import options
+from .groups import grouped
 from .outcome import check_apart
+from .tables import TableOptions
 from .words import guarded, parse_list, parse_options, screen, sizes, stopped
 
 Opt = typer.Option
@@ -22,9 +24,12 @@ TABLES = ("table.csv", "table.md", "curves.svg", "curves.png", "index.html")  # 
 
 
 @guarded
+@grouped
 def compare(
     source: Annotated[str, typer.Argument(metavar="INPUT", help="Complete data, in any format that fill reads.")],
     output: Annotated[Path, Opt("--output", "-o", help="Folder for table, curves, page and every finished run.")],
+    part: options.PartOptions,
+    as_table: TableOptions,
     rates: Annotated[str | None, Opt(help="Shares of the entries that are seen. [default: 0.1,0.3,0.5]")] = None,
     methods: Annotated[str, Opt(help="Names from 'qrank methods'.")] = "vmtqn,tnn,slicewise",
     draws: Annotated[int, Opt(help="Masks drawn for each rate.")] = 2,
@@ -32,9 +37,6 @@ def compare(
         str, Opt(help="random, frames, scratches, … (qrank.data.PATTERNS), or mask:FILE (not zero = hidden).")
     ] = "random",
     slice_axes: options.SliceAxes = None,
-    frames: options.Frames = None,
-    resize: options.Resize = None,
-    grey: options.Grey = False,
     option: Annotated[
         list[str] | None, Opt("--option", help="name=value for all methods that have it, tnn.name=value for one.")
     ] = None,
@@ -52,7 +54,7 @@ def compare(
     """
     if output.exists() and not output.is_dir():
         raise FileError(f"{output} is a file: give a folder")
-    loaded, axes = options.load(source, slice_axes, frames, grey, resize)
+    loaded, axes = part.load(source, slice_axes, as_table)
     for name in TABLES:
         check_apart(output / name, "the output", [source, *loaded.meta.get("files", ())])
     hide: Any = pattern

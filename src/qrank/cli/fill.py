@@ -23,6 +23,7 @@ from ..files import Loaded
 from ..files.loaded import restore
 from ..files.missing import missing_mask
 from ..files.options import parse_dtype
+from ..files.table_files import unfolded
 from ..fit import Fit
 from ..methods import Auto, Method, method_named
 from ..patches import Patches
@@ -31,9 +32,11 @@ from ..result import Completion, OnStep, Status
 from ..tensor import Layout
 from ..text import duration
 from . import options
+from .groups import grouped
 from .outcome import check_apart, told_truly
 from .progress import Stopper, live_line
 from .quality import quality, sentence
+from .tables import RangeOptions, TableOptions
 from .words import FAILED, STOPPED, check_place, guarded, leave, parse_options, screen, sizes
 
 Opt = typer.Option
@@ -41,24 +44,24 @@ PICTURE_PATCH = 16  # the side that was best for photographs: see qrank.patches
 
 
 @guarded
+@grouped
 def fill(
     source: Annotated[
         str,
-        typer.Argument(metavar="INPUT", help="A video, picture, folder of pictures, array file, or file.h5::dataset."),
+        typer.Argument(
+            metavar="INPUT", help="A video, picture, folder of pictures, table, array file, or file.h5::dataset."
+        ),
     ],
     output: Annotated[str, Opt("--output", "-o", help="What to write; its suffix says in which format.")],
-    missing_value: options.MissingValue = None,
-    missing_mask_file: options.MissingMask = None,
+    part: options.PartOptions,
+    lacking: options.MissingOptions,
+    table: TableOptions,
+    limits: RangeOptions,
     drop: Annotated[float | None, Opt(help="Remove this share at random first, to try things out.")] = None,
-    missing_below: options.MissingBelow = None,
-    missing_above: options.MissingAbove = None,
     slice_axes: options.SliceAxes = None,
     patch: Annotated[
         int | None, Opt(help="Side of the squares a picture is cut into; 0: none. [default: 16 for a single picture]")
     ] = None,
-    frames: options.Frames = None,
-    resize: options.Resize = None,
-    grey: options.Grey = False,
     dtype: Annotated[str | None, Opt(help="Type to compute in: float32 (8 and 16-bit data) or float64.")] = None,
     method: Annotated[str, Opt(help="See 'qrank methods'.")] = "auto",
     effort: Annotated[str | None, Opt(help="Of auto: fast, balanced or best.")] = None,
@@ -92,22 +95,23 @@ def fill(
     if report is not None:
         check_packages()
     kept = _checkpoint(checkpoint, source, output, report)
-    loaded, axes = options.load(source, slice_axes, frames, grey, resize)
+    loaded, axes = part.load(source, slice_axes, table)
     files.check_output(output, loaded)
-    check_apart(report, "the report", [source, output, missing_mask_file, *loaded.meta.get("files", ())])
+    check_apart(report, "the report", [source, output, lacking.missing_mask_file, *loaded.meta.get("files", ())])
     work_type = _work_type(dtype, loaded.data.dtype)
     if loaded.data.dtype.kind == "f":
         loaded = replace(loaded, data=loaded.data.astype(work_type, copy=False))
     rng: Any = np.random.default_rng(seed)
-    limits: dict[str, Any] = {"below": missing_below, "above": missing_above}
-    gone = missing_mask(loaded, value=missing_value, mask_file=missing_mask_file, **limits)
+    gone = lacking.mask(loaded)
     hidden = missing_mask(loaded, drop=drop, rng=rng) & ~gone if drop else np.zeros_like(gone)
     guess = chooses and slice_axes is None and loaded.unnamed
     layout = Layout.of(loaded.data.shape, guessed_axes(loaded.data, ~(gone | hidden)) if guess else axes)
     side = _patch_side(layout, patch, by_default=loaded.kind == "image" and slice_axes is None and not chooses)
     holdout = (0.0 if chooses else 0.01) if holdout is None else holdout
     settings = {"patch": side, "rng": rng, "holdout": holdout, "checkpoint": kept}
-    job = Job(loaded, layout, gone, hidden, gone | hidden, configured, work_type, settings)
+    settings |= limits.settings(loaded, ~(gone | hidden))
+    said = [*table.said(loaded), *limits.said(loaded, settings["bounds"])]
+    job = Job(loaded, layout, gone, hidden, gone | hidden, configured, work_type, settings, said)
     with told_truly(output):
         _fill(job, source, output, report, quiet or json, json)
 
@@ -123,7 +127,13 @@ class Job:
     missing: np.ndarray  # True where an entry is to be filled: it is gone or hidden
     method: Method
     dtype: np.dtype  # to compute in
-    settings: dict[str, Any]  # patch, rng, holdout and checkpoint of qrank.complete
+    settings: dict[str, Any]  # patch, rng, holdout, checkpoint, bounds and integer of qrank.complete
+    said: list[str]  # what was made of the data without being asked
+
+    @property
+    def holes(self) -> np.ndarray:
+        """True where an entry is to be filled; without those that only pad a folded table."""
+        return unfolded(self.missing, self.loaded)[0]
 
     def facts(self) -> dict[str, Any]:
         """Return what is known before the run, for scripts."""
@@ -132,8 +142,8 @@ class Job:
             "axes": list(self.loaded.axes),
             "slice_axes": list(self.layout.slice_axes),
             "dtype": str(self.loaded.data.dtype),
-            "missing": int(self.missing.sum()),
-            "missing_share": float(self.missing.mean()),
+            "missing": int(self.holes.sum()),
+            "missing_share": float(self.holes.mean()),
             "patch": self.settings["patch"],
             "method": str(self.method),
         }
@@ -156,10 +166,10 @@ class Job:
 
 def _fill(job: Job, source: str, output: str, report: Path | None, quiet: bool, json: bool) -> None:
     """Run the job, write what came out, and say so."""
-    out, loaded, missing = screen(quiet), job.loaded, job.missing
+    out, loaded, missing = screen(quiet), job.loaded, job.holes
     facts = {"input": source, "output": output} | job.facts()
     out.print(f"{source}: {loaded.kind}, {sizes(loaded.data.shape, loaded.axes)}, {loaded.data.dtype}")
-    out.print(f"slices: {job.slices()}")
+    out.print("\n".join([*job.said, f"slices: {job.slices()}"]))
     if not missing.any():
         out.print("nothing is missing: the data are written unchanged")
         notes = files.write(output, loaded.data, like=loaded)
@@ -173,7 +183,7 @@ def _fill(job: Job, source: str, output: str, report: Path | None, quiet: bool, 
             result = job.run(on_step)
         if result.status is Status.DIVERGED:
             raise leave(f"{result.status} Nothing was written.", FAILED)
-        result = replace(result, x=native(result.x, loaded, job.method.fit, ~missing))
+        result = replace(result, x=native(result.x, loaded, job.method.fit, ~job.missing))
         facts |= {"status": str(result.status), "steps": len(result.history), "seconds": result.seconds}
         facts["notes"] = files.write(output, result.x, like=loaded)
         if (kept := job.settings["checkpoint"]) is not None and result.status is not Status.INTERRUPTED:
@@ -181,7 +191,7 @@ def _fill(job: Job, source: str, output: str, report: Path | None, quiet: bool, 
     main = next(iter(result.runs.values()), [])
     if main and main[-1].holdout is not None:
         facts["holdout_rmse"] = main[-1].holdout
-    blind = int(np.count_nonzero(result.undetermined))
+    blind = int(np.count_nonzero(unfolded(np.asarray(result.undetermined), loaded)[0]))
     if blind:
         facts["undetermined"] = blind
         out.print(

@@ -9,25 +9,23 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from ..files.missing import missing_mask
 from ..report.sheet import save
 from ..study.inspect import inspect as look
 from . import options
+from .groups import grouped
 from .outcome import check_apart
+from .tables import TableOptions
 from .words import check_place, guarded, screen, sizes
 
 
 @guarded
+@grouped
 def inspect(
     source: Annotated[str, typer.Argument(metavar="INPUT", help="Any file that fill reads.")],
-    missing_value: options.MissingValue = None,
-    missing_mask_file: options.MissingMask = None,
-    missing_below: options.MissingBelow = None,
-    missing_above: options.MissingAbove = None,
+    part: options.PartOptions,
+    lacking: options.MissingOptions,
+    table: TableOptions,
     slice_axes: options.SliceAxes = None,
-    frames: options.Frames = None,
-    resize: options.Resize = None,
-    grey: options.Grey = False,
     plot: Annotated[Path | None, typer.Option(help="Draw the spectra into this .png, .svg or .pdf file.")] = None,
     json: options.Json = False,
 ) -> None:
@@ -36,11 +34,9 @@ def inspect(
     Example: qrank inspect clip.avi --grey --plot spectra.png
     """
     check_place(plot, "the plot", (".png", ".svg", ".pdf"))
-    loaded, axes = options.load(source, slice_axes, frames, grey, resize)
-    check_apart(plot, "the plot", [source, missing_mask_file, *loaded.meta.get("files", ())])
-    missing = missing_mask(
-        loaded, value=missing_value, mask_file=missing_mask_file, below=missing_below, above=missing_above
-    )
+    loaded, axes = part.load(source, slice_axes, table)
+    check_apart(plot, "the plot", [source, lacking.missing_mask_file, *loaded.meta.get("files", ())])
+    missing = lacking.mask(loaded)
     with Console(stderr=True, quiet=json).status("looking"):
         found = look(loaded.data, ~missing, None if slice_axes is None and loaded.unnamed else axes)
     if plot is not None:
@@ -55,6 +51,8 @@ def inspect(
         return
     out = screen()
     out.print(f"{source}: {loaded.kind}, {sizes(loaded.data.shape, loaded.axes)}")
+    for line in table.said(loaded):
+        out.print(line)
     out.print(f"slices: {' x '.join(loaded.axes[axis] for axis in found.slice_axes)}")
     for line in found.lines():
         out.print(line)

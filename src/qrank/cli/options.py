@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
+import numpy as np
 from typer import Option
 
-from ..files import Loaded, read
+from ..files import Loaded, missing_mask, read
+from .tables import TableOptions
 from .words import parse_slice_axes
 
 MissingValue = Annotated[float | None, Option(help="Entries of this value are missing.")]
@@ -26,9 +29,33 @@ Quiet = Annotated[bool, Option("--quiet", "-q", help="Say nothing but errors.")]
 Json = Annotated[bool, Option("--json", help="Print one JSON object, for scripts.")]
 
 
-def load(
-    source: str, slice_axes: str | None, frames: str | None, grey: bool, resize: str | None
-) -> tuple[Loaded, tuple[int, int]]:
-    """Read the part of a file that the options ask for; return it and the axes of its slices."""
-    loaded = read(source, frames=frames, grey=grey, resize=resize)
-    return loaded, parse_slice_axes(slice_axes, loaded.axes, loaded.slice_axes)
+@dataclass(frozen=True)
+class MissingOptions:
+    """What is missing beside what is NaN."""
+
+    missing_value: MissingValue = None
+    missing_mask_file: MissingMask = None
+    missing_below: MissingBelow = None
+    missing_above: MissingAbove = None
+
+    def mask(self, loaded: Loaded) -> np.ndarray:
+        """Return True where an entry is missing."""
+        ends: dict[str, Any] = {"below": self.missing_below, "above": self.missing_above}
+        return missing_mask(loaded, value=self.missing_value, mask_file=self.missing_mask_file, **ends)
+
+
+@dataclass(frozen=True)
+class PartOptions:
+    """What is read of a file."""
+
+    frames: Frames = None
+    resize: Resize = None
+    grey: Grey = False
+
+    def load(
+        self, source: str, slice_axes: str | None, table: TableOptions | None = None
+    ) -> tuple[Loaded, tuple[int, int]]:
+        """Read the part of a file that is asked for, a table as the options say; return it and the axes of its slices."""
+        loaded = read(source, frames=self.frames, grey=self.grey, resize=self.resize)
+        loaded = loaded if table is None else table.arranged(loaded)
+        return loaded, parse_slice_axes(slice_axes, loaded.axes, loaded.slice_axes)

@@ -1,4 +1,4 @@
-"""Files in and out: videos, pictures, TIFF, NumPy, MATLAB, HDF5, zarr and netCDF.
+"""Files in and out: videos, pictures, TIFF, NumPy, MATLAB, HDF5, zarr, netCDF and tables.
 
 ``read`` chooses by content and suffix; ``write`` gives back a file like the one that was read.
 
@@ -27,7 +27,19 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from qrank.atomic import replacing
 from qrank.errors import FileError
-from qrank.files import arrays, hdf5, images, matlab, netcdf, pixels, read_video, tiff, write_video, zarr_store
+from qrank.files import (
+    arrays,
+    hdf5,
+    images,
+    matlab,
+    netcdf,
+    pixels,
+    read_video,
+    table_files,
+    tiff,
+    write_video,
+    zarr_store,
+)
 from qrank.files.guard import reading, writing
 from qrank.files.loaded import MEMORY, Ask, Loaded, restore
 from qrank.files.missing import missing_mask
@@ -49,6 +61,8 @@ READERS: dict[str, Callable[[Path, Ask], Loaded]] = {
     "hdf5": hdf5.read,
     "zarr": zarr_store.read,
     "netcdf": netcdf.read,
+    "csv": table_files.read_text,
+    "parquet": table_files.read_parquet,
 }
 WRITERS: dict[str, Callable[..., Any]] = {
     "image": images.write,
@@ -59,6 +73,8 @@ WRITERS: dict[str, Callable[..., Any]] = {
     "hdf5": hdf5.write,
     "zarr": zarr_store.write,
     "netcdf": netcdf.write,
+    "csv": table_files.write_text,
+    "parquet": table_files.write_parquet,
 }
 
 
@@ -130,7 +146,7 @@ def write(
         raise FileError(f"{path} cannot be written: the array holds {data.dtype}, not numbers")
     kind = check_output(path, like)
     file, key = split_key(path, key)
-    like = like or Loaded(data, (), (0, 1), MEMORY)
+    data, like = table_files.unfolded(data, like or Loaded(data, (), (0, 1), MEMORY))
     with writing(file):
         if kind == "images":
             return images.write_folder(file, data, like)

@@ -73,6 +73,8 @@ def _fittings(holes: np.ndarray, mask: Loaded, loaded: Loaded):
     shape = loaded.data.shape
     if holes.shape == shape:
         yield holes
+    if (folding := loaded.meta.get("fold")) is not None and holes.shape == (len(folding.phase), shape[0]):
+        yield folding.folded(holes, False)
     if loaded.colour_axis is not None and holes.shape == without_axis(shape, loaded.colour_axis):
         yield np.expand_dims(holes, loaded.colour_axis)
     height, width = loaded.picture_axes

@@ -19,6 +19,8 @@ SUFFIXES = {
     "hdf5": (".h5", ".hdf5", ".he5"),
     "zarr": (".zarr",),
     "netcdf": (".nc", ".nc4", ".cdf"),
+    "csv": (".csv", ".tsv"),
+    "parquet": (".parquet", ".pq"),
 }
 KIND_OF_SUFFIX = {suffix: kind for kind, suffixes in SUFFIXES.items() for suffix in suffixes}
 KEYED = ("npz", "mat", "hdf5", "zarr", "netcdf", "tiff")
@@ -33,6 +35,8 @@ READABLE = {
     "hdf5": "an HDF5 file",
     "zarr": "a zarr store",
     "netcdf": "a netCDF file",
+    "csv": "a table",
+    "parquet": "a parquet file",
 }
 
 # First bytes.
@@ -45,6 +49,7 @@ MAGIC = {
     "npz": (b"PK\x03\x04", b"PK\x05\x06"),
     "mat": (b"MATLAB 5.0", b"MATLAB 7.3"),
     "netcdf": (b"CDF\x01", b"CDF\x02", b"CDF\x05"),
+    "parquet": (b"PAR1",),
 }
 HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
 
@@ -96,6 +101,8 @@ def kind_of(path: Path) -> str:
         return "zarr" if is_store(path) or path.suffix.lower() == ".zarr" else "images"
     if not path.is_file():
         raise FileError(f"{path} is a pipe or a device, not a file: write what comes out of it to a file first")
+    if KIND_OF_SUFFIX.get(path.suffix.lower()) == "csv":
+        return "csv"  # text may begin like anything
     return _kind_of_head(first_bytes(path, 16), path) or kind_of_suffix(path)
 
 

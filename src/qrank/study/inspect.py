@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from .. import kernels
-from ..api import along, axes_of, guessed_axes, ignored_of
+from ..api import along, arrangement, axes_of, guessed_axes, ignored_of
 from ..checkpoint import Journal
 from ..choose import FEW, tried
 from ..errors import ConvergenceWarning, need
@@ -103,32 +103,40 @@ def inspect(
     *,
     ignore: Any = None,
     rng: np.random.Generator | int | None = 0,
+    fold: str | int | None = None,
+    index: Any = None,
+    columns: Any = None,
+    values: Any = None,
 ) -> Inspection:
     """Look at an array before it is completed: what is missing, how low its rank is, what `auto` would take.
 
     It does what `complete` with method "auto" does before its last run. Of an array of which nothing is missing, half is
-    hidden first. Masks and axes are given as to `complete`; what is ignored is not counted as missing.
+    hidden first. Of tables, and with ``fold``, it looks at what `complete` would make of them, padding and all.
+    Masks and axes are given as to `complete`; what is ignored is not counted as missing.
 
     >>> found = inspect(np.add.outer(np.arange(12.0), np.arange(12.0))[:, :, None] * [1, 5, 2, 4, 3.0])
     >>> found.missing, found.spectra["learned"].rank99
     (0, 1)
     """
     rng = np.random.default_rng(rng)
+    table = arrangement(y, observed, fold, index, columns, values)
+    if table is not None:
+        y, observed = table.array, table.observed
     slice_axes, observed = axes_of(slice_axes, y), along(observed, y)
     kind = kernels.of(y)
     observed, ignored = ignored_of(ignore, y, kind, kind.known(y, observed))
     y = y if isinstance(y, np.ndarray) else np.asarray(y)
     axes = guessed_axes(y, observed) if slice_axes is None else slice_axes
     problem = Problem.of(y, observed, axes).leaving(ignored)
-    layout, values = problem.layout, problem.stack
+    layout, stack = problem.layout, problem.stack
     known = problem.observed.reshape(layout.n3, *layout.slice_shape)
-    seen = values[known]
+    seen = stack[known]
     settled = problem.settled.reshape(known.shape)
     whole = bool(settled.all())
     shown = (
         problem.without(np.flatnonzero(problem.observed & (rng.random(problem.y.shape) < HIDE))) if whole else problem
     )
-    basis, measured_on, choice = values, "of the data", None
+    basis, measured_on, choice = stack, "of the data", None
     if shown.count >= FEW:
         with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
             found = tried(
@@ -145,7 +153,7 @@ def inspect(
             where = "a part of the data" if found.box is not None else "the data"
             measured_on = f"of {where} as quickly completed; the last digits depend on the method"
     elif not whole:
-        basis = np.where(known, values, seen.mean())
+        basis = np.where(known, stack, seen.mean())
     empty, count = _empty(settled)
     return Inspection(
         shape=layout.shape,

@@ -1,0 +1,84 @@
+"""Options on tables and on the values of an answer, shared by commands: ``--fold``, ``--index``, …, ``--min``, ``--integer``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import numpy as np
+from typer import Option
+
+from ..files import Loaded
+from ..files.table_files import arranged
+from ..tables import are_counts
+
+TABLE = "Tables"
+Fold = Annotated[
+    str | None,
+    Option(
+        help="Fold rows by a period: day, hour, week, 12h, a number of rows, or none. [guess]", rich_help_panel=TABLE
+    ),
+]
+Index = Annotated[str | None, Option(help="The column of times, or of labels of rows.", rich_help_panel=TABLE)]
+Columns = Annotated[str | None, Option(help="Of a long table: the column of sensors.", rich_help_panel=TABLE)]
+Values = Annotated[str | None, Option(help="Of a long table: the column of numbers.", rich_help_panel=TABLE)]
+Min = Annotated[float | None, Option("--min", help="The least value of a filled entry; -inf: none.")]
+Max = Annotated[float | None, Option("--max", help="The largest value of a filled entry; inf: none.")]
+Integer = Annotated[bool, Option("--integer", help="Round filled entries to whole numbers.")]
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """How a table is seen."""
+
+    fold: Fold = None
+    index: Index = None
+    columns: Columns = None
+    values: Values = None
+
+    def arranged(self, loaded: Loaded) -> Loaded:
+        """Return a table as it is asked for, or guessed, and all else as it was read."""
+        return arranged(loaded, self.fold, self.index, self.columns, self.values)
+
+    def said(self, loaded: Loaded) -> list[str]:
+        """Return what was made of a table, in words."""
+        table, folding = loaded.meta.get("table"), loaded.meta.get("fold")
+        if folding is not None:
+            guessed = (
+                " (guessed from the time stamps; --fold none leaves the table as it is)" if self.fold is None else ""
+            )
+            return [folding.said + guessed]
+        if table is None or self.fold is not None:
+            return []
+        why = "its rows have no time stamps" if table.stamps is None else "its time stamps are not regular, or too few"
+        return [f"the table is not folded: {why} (--fold N: every N rows are a period)"]
+
+
+@dataclass(frozen=True)
+class RangeOptions:
+    """Which values filled entries may have."""
+
+    min: Min = None
+    max: Max = None
+    integer: Integer = False
+
+    def settings(self, loaded: Loaded, known: np.ndarray) -> dict[str, Any]:
+        """Return bounds and integer for ``complete``."""
+        bounds = None if self.min is None and self.max is None else (self.min, self.max)
+        if bounds is None and "table" in loaded.meta and are_counts(loaded.data[known]):
+            bounds = (0.0, None)
+        return {"bounds": bounds, "integer": self.integer}
+
+    def said(self, loaded: Loaded, bounds: Any) -> list[str]:
+        """Return to what range filled entries are cut, where nobody asked for it."""
+        if self.min is not None or self.max is not None:
+            return []
+        if bounds is not None:
+            return [
+                "no known value is negative, and all are whole: counts, and filled ones are cut at 0 (--min=-inf: not)"
+            ]
+        if loaded.data.dtype in (np.uint8, np.uint16):
+            return [
+                f"filled values are cut to the range of {loaded.data.dtype}, 0 to {np.iinfo(loaded.data.dtype).max}"
+            ]
+        return []
