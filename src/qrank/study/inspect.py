@@ -122,12 +122,7 @@ def inspect(
     table = arrangement(y, observed, fold, index, columns, values)
     if table is not None:
         y, observed = table.array, table.observed
-    slice_axes, observed = axes_of(slice_axes, y), along(observed, y)
-    kind = kernels.of(y)
-    observed, ignored = ignored_of(ignore, y, kind, kind.known(y, observed))
-    y = y if isinstance(y, np.ndarray) else np.asarray(y)
-    axes = guessed_axes(y, observed) if slice_axes is None else slice_axes
-    problem = Problem.of(y, observed, axes).leaving(ignored)
+    problem = _problem(y, observed, ignore, axes_of(slice_axes, y))
     layout, stack = problem.layout, problem.stack
     known = problem.observed.reshape(layout.n3, *layout.slice_shape)
     seen = stack[known]
@@ -147,18 +142,18 @@ def inspect(
                 Journal(None),
             )
         choice = replace(found.choice, seconds=sum(one.seconds for one in found.choice.trials))
-        if not whole:
+        if not known.all():
             filled = found.of_trial()
             basis = filled.reshape(-1, *filled.shape[-2:])
             where = "a part of the data" if found.box is not None else "the data"
             measured_on = f"of {where} as quickly completed; the last digits depend on the method"
-    elif not whole:
+    elif not known.all():
         basis = np.where(known, stack, seen.mean())
     empty, count = _empty(settled)
     return Inspection(
         shape=layout.shape,
         slice_axes=layout.slice_axes,
-        dtype=str(y.dtype),
+        dtype=str(getattr(y, "dtype", problem.y.dtype)),
         low=float(seen.min()) * problem.scale,
         high=float(seen.max()) * problem.scale,
         missing=int((~settled).sum()),
@@ -170,6 +165,13 @@ def inspect(
         measured_on=measured_on,
         choice=choice,
     )
+
+
+def _problem(y: Any, observed: Any, ignore: Any, axes: Any) -> Problem:
+    """Return what is known of an array, and what of it is ignored; axes that are not given are guessed."""
+    kind = kernels.of(y)
+    known, ignored = ignored_of(ignore, y, kind, kind.known(y, along(observed, y)))
+    return Problem.of(y, known, guessed_axes(y, known) if axes is None else axes).leaving(ignored)
 
 
 def _empty(known: np.ndarray) -> tuple[dict[str, int], dict[str, int]]:
