@@ -99,10 +99,9 @@ def fill(
     loaded, axes = part.load(source, slice_axes, table)
     files.check_output(output, loaded)
     check_apart(report, "the report", [source, output, *lacking.files, *loaded.meta.get("files", ())])
-    work_type = _work_type(dtype, loaded.data.dtype)
+    work_type, rng = _work_type(dtype, loaded.data.dtype), np.random.default_rng(seed)
     if loaded.data.dtype.kind == "f":
         loaded = replace(loaded, data=loaded.data.astype(work_type, copy=False))
-    rng: Any = np.random.default_rng(seed)
     loaded, gone, left = lacking.masks(loaded)
     settled = gone if left is None else gone | left
     hidden = missing_mask(loaded, drop=drop, rng=rng) & ~settled if drop else np.zeros_like(gone)

@@ -63,8 +63,8 @@ def _each(files: list[Path]) -> Iterator[Picture]:
         yield picture
 
 
-def stacked(path: Path, chosen: list[Path], found: Iterator[Picture], ask: Ask) -> Loaded:
-    """Return pictures of one size and kind, which were found under these names, as one array."""
+def stacked(path: Path, chosen: list[Path], found: Iterator[Picture], ask: Ask, root: Path | None = None) -> Loaded:
+    """Return pictures of one size and kind, which were found under these names, as one array; their names begin below ``root``."""
     pictures: list[Picture] = []
     for file, picture in zip(chosen, found, strict=True):
         if ask.grey and picture.pixels.ndim == 3:
@@ -76,9 +76,9 @@ def stacked(path: Path, chosen: list[Path], found: Iterator[Picture], ask: Ask) 
         _refuse_unequal(picture.pixels, file, pictures[0].pixels, chosen[0])
     data = np.stack([picture.pixels for picture in pictures])
     # Patterns reach into several folders: what lies below their common folder is the name.
-    root = Path(os.path.commonpath([file.parent for file in chosen])) if not path.is_dir() else path
+    common = path if path.is_dir() else Path(os.path.commonpath([file.parent for file in chosen]))
     meta: dict[str, Any] = {
-        "names": [str(file.relative_to(root)) for file in chosen],
+        "names": [str(file.relative_to(common if root is None else root)) for file in chosen],
         "files": chosen,
         "infos": [picture.info for picture in pictures],
         "frames": ask.frames,

@@ -32,7 +32,7 @@ def read(path: Path, ask: Ask) -> Loaded:
         for entry in chosen:
             check_room(path, entry.file_size, entry.compress_size, DENSITY.get(entry.compress_type, DENSEST))
         names = [Path(entry.filename) for entry in chosen]
-        loaded = images.stacked(path, names, _unpacked(path, archive, chosen), ask)
+        loaded = images.stacked(path, names, _unpacked(path, archive, chosen), ask, Path())
     # The archive itself is what must not be overwritten.
     return Loaded(loaded.data, loaded.axes, loaded.slice_axes, "images", path, {**loaded.meta, "files": [path]})
 
