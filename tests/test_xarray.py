@@ -37,7 +37,7 @@ def test_axes_by_name(axes):
 
 
 def test_names_that_are_not_there_are_told():
-    with pytest.raises(qrank.InputError, match="there is no axis 'lot': did you mean 'lat'"):
+    with pytest.raises(qrank.InputError, match="there is no axis 'lot': did you mean 'lon'"):
         qrank.complete(maps(), slice_axes=("lot", "lon"))
     with pytest.raises(qrank.InputError, match="have none: give their numbers"):
         qrank.complete(maps().values, slice_axes=("lat", "lon"))
@@ -87,7 +87,7 @@ def test_what_is_ignored_comes_back_and_says_nothing(method):
             assert (found.error[:, ~LAND][GONE[:, ~LAND]] > 0).all()
         answers.append(found.x[:, ~LAND])
     np.testing.assert_array_equal(*answers)
-    assert np.abs(answers[0] - SEA[:, ~LAND]).max() < 0.4
+    assert np.abs(answers[0] - SEA[:, ~LAND]).mean() < 0.05
 
 
 def test_nothing_is_hidden_in_the_pattern_of_what_is_ignored():
@@ -165,19 +165,19 @@ def test_the_variables_of_a_dataset_are_completed_each_by_itself():
 
 
 def test_variables_of_one_shape_are_completed_together():
-    """A map of which nothing is known in one variable is found in the other."""
-    ds = dataset()
-    ds["air"][4] = np.nan
+    """Of one variable little is known; it moves with the other, which tells more of it than its own entries do."""
+    ds, few = dataset(), RNG.random(SEA.shape) < 0.88
+    ds["air"] = ds["air"].copy(data=np.where(few, np.nan, 300 + 5 * SEA))
     found = ds.qrank.complete(["sst", "air"], dims=("lat", "lon"), together=True, method="vmtqn")
     assert found.results["sst"] is found.results["air"]
     assert found.results["sst"].x.dims == ("variable", "time", "lat", "lon")
-    known = ds["air"].notnull().values
-    np.testing.assert_array_equal(found.x["air"].values[known], ds["air"].values[known])
-    assert found.x["air"].dims == ds["air"].dims
+    np.testing.assert_array_equal(found.x["air"].values[~few], ds["air"].values[~few])
+    assert found.x["air"].dims == found.undetermined["air"].dims == ds["air"].dims
     assert found.x["air"].attrs == {"units": "C"}
     assert found.x["air"].encoding == ds["air"].encoding
-    assert np.abs(found.x["air"].values - (300 + 5 * SEA)).max() < 6
-    assert found.undetermined["air"].dims == ds["air"].dims
+    alone = ds.qrank.complete("air", dims=("lat", "lon"), method="vmtqn").x["air"].values
+    errors = [np.abs(x - (300 + 5 * SEA)).mean() for x in (found.x["air"].values, alone)]
+    assert errors[0] < 0.7 * errors[1]
 
 
 @pytest.mark.parametrize(

@@ -130,6 +130,11 @@ class Completion:
     folded: Completion | None = field(default=None, repr=False)  # of a table: that of the array that was made of it
 
     @property
+    def settled(self) -> np.ndarray:
+        """True where nothing was to be filled: what was known, and what was ignored."""
+        return self.observed if self.ignored is None else self.observed | self.ignored
+
+    @property
     def seconds(self) -> float:
         """How long the run took."""
         return self.history[-1].seconds if self.history else 0.0

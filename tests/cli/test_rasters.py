@@ -11,7 +11,10 @@ import tifffile
 from PIL import Image
 
 from cli.calling import call
+from qrank.api import complete
 from qrank.files import read
+from qrank.report.pictures import IGNORED, Scene
+from qrank.report.view import View
 
 ROWS, COLUMNS = np.mgrid[:32, :40]
 TIME = np.arange(9)[:, None, None]
@@ -154,3 +157,18 @@ def test_a_zip_of_pictures_is_filled_like_a_folder(tmp_path):
         assert archive.namelist() == [f"views/view{k + 2}.png" for k in range(9)]
     assert np.abs(read(tmp_path / "b.zip").data.astype(float) - SEA).mean() < 5
     call("fill", tmp_path / "a.zip", "-o", tmp_path / "a.zip", "--drop", "0.2", code=2)
+
+
+def test_the_report_of_what_was_ignored(tmp_path):
+    np.save(tmp_path / "a.npy", np.where(LAND, np.nan, SEA))
+    np.save(tmp_path / "land.npy", LAND)
+    words = ["fill", tmp_path / "a.npy", "-o", tmp_path / "b.npy", "--ignore", tmp_path / "land.npy", "--drop", "0.2"]
+    said = call(*words, "--method", "tnn", "--report", tmp_path / "page.html")
+    assert "nan" not in said.output.lower()
+    page = (tmp_path / "page.html").read_text()
+    assert f"{9 * LAND.sum()} (left as they were)" in page
+    result = complete(np.where(LAND, np.nan, SEA), method="tnn", slice_axes=(1, 2), ignore=LAND)
+    scene = Scene.of(result.x, result.observed, None, View.of(result.x, result.observed, (1, 2)), left=result.ignored)
+    drawn = scene.tinted(scene.pixels(SEA[0]), 0)
+    assert (drawn[LAND] == IGNORED).all()
+    assert (drawn[~LAND] != IGNORED).any(axis=1).all()

@@ -132,6 +132,12 @@ class Job:
     said: list[str]  # what was made of the data without being asked
 
     @property
+    def untold(self) -> np.ndarray:
+        """True where the file does not tell what would be right: the entry is gone or ignored."""
+        left = self.settings["ignore"]
+        return self.gone if left is None else self.gone | left
+
+    @property
     def holes(self) -> np.ndarray:
         """True where an entry is to be filled; without those that only pad a folded table."""
         return unfolded(self.missing, self.loaded)[0]
@@ -204,7 +210,7 @@ def _fill(job: Job, source: str, output: str, report: Path | None, quiet: bool, 
         out.print(str(result.choice))
     out.print(f"{result.status} {len(result.history)} steps, {duration(result.seconds)}.")
     if job.hidden.any():
-        facts |= quality(result.x, loaded.data, job.hidden, job.gone, job.layout.slice_axes)
+        facts |= quality(result.x, loaded.data, job.hidden, job.untold, job.layout.slice_axes)
         out.print(sentence(facts))
     if report is not None:
         _report(job, result, source, report)
@@ -264,7 +270,7 @@ def _patch_side(layout: Layout, asked: int | None, by_default: bool) -> int:
 def _report(job: Job, result: Completion, source: str, path: Path) -> None:
     loaded, truth = job.loaded, None
     if job.hidden.any():
-        truth = np.where(job.gone, np.nan, loaded.data.astype(float)) if job.gone.any() else loaded.data
+        truth = np.where(job.untold, np.nan, loaded.data.astype(float)) if job.untold.any() else loaded.data
     write_report(
         result,
         path,
