@@ -59,6 +59,14 @@ def test_an_answer_has_the_labels_of_the_question():
         y.qrank.complete(dims=("lat", "lon"), slice_axes=(1, 2))
 
 
+def test_units_tell_which_axes_are_a_map():
+    """By length alone time x cells would be the picture."""
+    y = xarray.DataArray(np.where(GONE, np.nan, SEA)[:, :10].transpose(0, 2, 1), dims=("t", "i", "j"))
+    y = y.assign_coords(j=("j", np.arange(10.0), {"units": "degrees_north"}), i=("i", np.arange(18.0), {"axis": "X"}))
+    assert qrank.complete(y, effort="fast").slice_axes == (2, 1)
+    assert qrank.complete(y, method="smooth").slice_axes == (0, 1)  # as documented for methods by name
+
+
 def test_masks_lie_along_their_names():
     known = xarray.DataArray(~GONE, dims=("time", "lat", "lon")).transpose("lon", "time", "lat")
     found = qrank.complete(maps(gone=False), known, "tnn", ("lat", "lon"))

@@ -14,9 +14,11 @@ import numpy as np
 
 from ..choose import SHORT, part, planes
 from ..errors import ConvergenceWarning
+from ..files.loaded import plane_of_labels
 from ..methods import METHODS
 from ..problem import Problem
 from ..run import Run
+from .labels import names_of
 
 UNSURE = 0.8  # a pair that has so much of the best one's score may be the better one
 TRIED_ON = 60_000  # entries of the part of the data that pairs are tried on
@@ -33,13 +35,14 @@ class Guess(NamedTuple):
 
 
 def guessed_axes(y: Any, observed: Any = None) -> tuple[int, int]:
-    """Return the two axes that are most like the sides of a picture, from their lengths and how smooth the data are.
+    """Return the two axes that are most like the sides of a picture, from labels, lengths and how smooth the data are.
 
     >>> rows, columns = np.mgrid[:30, :40] / 10
     >>> guessed_axes(np.random.default_rng(0).random((25, 1, 1)) * np.sin(rows + columns))
     (1, 2)
     """
-    return guess(y, observed).axes
+    named = plane_of_labels(names_of(y), getattr(y, "coords", {})) if names_of(y) else None
+    return guess(y, observed).axes if named is None else named
 
 
 def guess(y: Any, observed: Any = None, names: Sequence[str] = ()) -> Guess:

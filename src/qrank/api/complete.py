@@ -139,7 +139,7 @@ def _completed(
     observed: Any,
     ignore: Any,
     chosen: Method,
-    slice_axes: tuple[int | str, int | str] | None,
+    slice_axes: Any,
     journal: Journal,
     rng: np.random.Generator | int | None,
     on_step: OnStep | None,

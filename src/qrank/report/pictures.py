@@ -94,8 +94,8 @@ class Scene:
         if self.left is None:
             return body
         left = self.view.take(self.left, i)
-        left = left.all(axis=2) if left.ndim == 3 else left
-        return np.where(left[:, :, None], np.uint8(IGNORED), body if body.ndim == 3 else body[:, :, None])
+        left = np.asarray(left.all(axis=2) if left.ndim == 3 else left)
+        return np.where(left[:, :, None], np.array(IGNORED, np.uint8), body if body.ndim == 3 else body[:, :, None])
 
     def before(self, i: int) -> np.ndarray:
         """Return slice i with what was missing left transparent; a pixel known in part lacks only some colours."""
