@@ -21,10 +21,10 @@ from ..run import Run
 from .labels import names_of
 
 UNSURE = 0.8  # a pair that has so much of the best one's score may be the better one
-TRIED_ON = 60_000  # entries of the part of the data that pairs are tried on
+TRIED_ON = 30_000  # entries of the part of the data that pairs are tried on
 HIDDEN = 0.1  # share of the known entries that is hidden from the trials
 CLEARLY = 0.97  # another pair is taken if its error is less than this part of the first one's
-STEPS = 60  # of a trial, at most
+STEPS = 40  # of a trial, at most
 
 
 class Guess(NamedTuple):
@@ -34,7 +34,7 @@ class Guess(NamedTuple):
     why: str
 
 
-def guessed_axes(y: Any, observed: Any = None) -> tuple[int, int]:
+def guessed_axes(y: Any, observed: Any = None, tries: bool = True) -> tuple[int, int]:
     """Return the two axes that are most like the sides of a picture, from labels, lengths and how smooth the data are.
 
     >>> rows, columns = np.mgrid[:30, :40] / 10
@@ -42,11 +42,11 @@ def guessed_axes(y: Any, observed: Any = None) -> tuple[int, int]:
     (1, 2)
     """
     named = plane_of_labels(names_of(y), getattr(y, "coords", {})) if names_of(y) else None
-    return guess(y, observed).axes if named is None else named
+    return guess(y, observed, tries=tries).axes if named is None else named
 
 
-def guess(y: Any, observed: Any = None, names: Sequence[str] = ()) -> Guess:
-    """Return the axes of a slice, and why these, in words in which axes have these names.
+def guess(y: Any, observed: Any = None, names: Sequence[str] = (), tries: bool = True) -> Guess:
+    """Return the axes of a slice, and why these, in words in which axes have these names; ``tries``: pairs may be tried.
 
     >>> rows, columns = np.mgrid[:30, :40] / 10
     >>> clip = np.random.default_rng(0).random((9, 1, 1, 1)) * np.sin(rows + columns)[..., None] * np.ones(3)
@@ -58,7 +58,7 @@ def guess(y: Any, observed: Any = None, names: Sequence[str] = ()) -> Guess:
     ranked = planes(shape, problem.smoothness[np.argsort(order)])
     colour = f"; the last axis, of {shape[-1]}, is colour" if len(shape) > 2 and shape[-1] in (3, SHORT) else ""
     near = [pair for score, pair in ranked if score >= UNSURE * ranked[0][0]]
-    if len(near) == 1 or problem.count < 1 / HIDDEN or not isinstance(problem.y, np.ndarray):
+    if len(near) == 1 or not tries or problem.count < 1 / HIDDEN or not isinstance(problem.y, np.ndarray):
         first = near[0]
         sides = " x ".join(str(shape[axis]) for axis in first)
         if len(shape) == 2:

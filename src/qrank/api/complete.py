@@ -152,7 +152,7 @@ def _completed(
     kind, slice_axes = kernels.of(y), axes_of(slice_axes, y)
     known, ignored = ignored_of(ignore, y, kind, kind.known(y, along(observed, y)))
     if slice_axes is None:
-        slice_axes = guessed_axes(y, known) if isinstance(chosen, Auto) else (0, 1)
+        slice_axes = guessed_axes(y, known, chosen.effort != "fast") if isinstance(chosen, Auto) else (0, 1)
     problem = Problem.of(y, known, slice_axes).leaving(ignored)
     layout = problem.layout
     cut = Patches(layout, patch) if patch != 0 else None
