@@ -32,8 +32,9 @@ class Problem:
     layout: Layout
     held_out: np.ndarray | None = None  # flat positions of known entries that the methods do not see
     held_out_values: np.ndarray | None = None
+    ignored: Any = None  # True where an entry is neither known nor to be filled, of y's shape; None: nowhere
     measured: Any = (
-        None  # measurements of another kind than entries, scaled (`fit.Measurement`); y is then their least-norm array
+        None  # other measurements than entries, scaled (`fit.Measurement`); y is then their least-norm array
     )
     start: Any = None  # an earlier answer to start from, scaled, of y's shape, for methods that can
 
@@ -64,6 +65,20 @@ class Problem:
     def mask(self) -> Any:
         """Omega: True where a value of the stack is known."""
         return self.observed.reshape(self.layout.n3, *self.layout.slice_shape)
+
+    @property
+    def settled(self) -> Any:
+        """True where nothing is to be filled: what is known, and what is ignored."""
+        return self.observed if self.ignored is None else self.observed | self.ignored
+
+    def leaving(self, ignored: Any) -> Problem:
+        """Return the problem with entries, given in the array's axes, that are not to be filled: they are no holes.
+
+        >>> problem = Problem.of(np.array([[1.0, np.nan], [np.nan, 4.0]])).leaving(np.array([[False, True], [False, False]]))
+        >>> int(problem.settled.sum()), problem.count
+        (3, 2)
+        """
+        return self if ignored is None else replace(self, ignored=np.ascontiguousarray(self.layout.inner(ignored)))
 
     @cached_property
     def norm(self) -> float:
@@ -134,7 +149,8 @@ class Problem:
         shape = [0] * y.ndim
         for axis, n in zip(self.layout.rest + self.layout.slice_axes, y.shape, strict=True):
             shape[axis] = n
-        return Problem(y, observed, self.exponent, Layout(tuple(shape), self.layout.slice_axes))
+        ignored = None if self.ignored is None else np.ascontiguousarray(self.ignored[box])
+        return Problem(y, observed, self.exponent, Layout(tuple(shape), self.layout.slice_axes), ignored=ignored)
 
     def held_out_error(self, x: Any) -> float | None:
         """Return the root mean square error of x on the held-out entries, in the data's unit."""

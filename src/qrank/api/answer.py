@@ -93,7 +93,7 @@ def _followed(
 
 def undetermined(method: Method, problem: Problem, cut: Patches | None) -> np.ndarray:
     """Return the missing entries of which the method says nothing, in the array's axes."""
-    blind = method.undetermined(problem) & ~problem.observed
+    blind = method.undetermined(problem) & ~problem.settled
     blind = kernels.of(blind).outer(blind, problem.layout)
     return blind if cut is None else cut.join(blind)
 

@@ -8,31 +8,18 @@ from typing import Any
 import numpy as np
 
 from ..checkpoint import Checkpoint
-from ..choose import plane
 from ..errors import InputError, KindError
 from ..kernels import Kernels
-from ..methods import METHODS, Method, method_named
-from ..problem import Problem
+from ..methods import METHODS, Auto, Method, method_named
 from ..result import Completion
+from .axes import guessed_axes
 
 
-def guessed_axes(y: Any, observed: Any = None) -> tuple[int, int]:
-    """Return the two axes that are most like the sides of a picture, from their lengths and how smooth the data are.
-
-    >>> rows, columns = np.mgrid[:30, :40] / 10
-    >>> guessed_axes(np.random.default_rng(0).random((25, 1, 1)) * np.sin(rows + columns))
-    (1, 2)
-    """
-    problem = Problem.of(y, observed)
-    order = problem.layout.rest + problem.layout.slice_axes
-    return plane(problem.layout.shape, problem.smoothness[np.argsort(order)])
-
-
-def axes_of(y: Any, known: Any, guess: bool, earlier: Completion | None) -> tuple[int, int]:
-    """Return the axes of a slice where they are not given: those of an earlier run, guessed ones, or the first two."""
+def usual_axes(y: Any, known: Any, method: Method, earlier: Completion | None) -> tuple[int, int]:
+    """Return the axes of a slice where they are not given: those of an earlier run, guessed ones for auto, or the first two."""
     if earlier is not None:
         return earlier.slice_axes
-    return guessed_axes(y, known) if guess else (0, 1)
+    return guessed_axes(y, known, method.effort != "fast") if isinstance(method, Auto) else (0, 1)
 
 
 def check_earlier(earlier: Any) -> None:

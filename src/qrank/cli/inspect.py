@@ -35,10 +35,11 @@ def inspect(
     """
     check_place(plot, "the plot", (".png", ".svg", ".pdf"))
     loaded, axes = part.load(source, slice_axes, table)
-    check_apart(plot, "the plot", [source, lacking.missing_mask_file, *loaded.meta.get("files", ())])
-    missing = lacking.mask(loaded)
+    check_apart(plot, "the plot", [source, *lacking.files, *loaded.meta.get("files", ())])
+    loaded, missing, left = lacking.masks(loaded)
+    layout, why = options.plane(loaded, slice_axes, axes, ~missing if left is None else ~(missing | left))
     with Console(stderr=True, quiet=json).status("looking"):
-        found = look(loaded.data, ~missing, None if slice_axes is None and loaded.unnamed else axes)
+        found = look(loaded.data, ~missing, layout.slice_axes, ignore=left)
     if plot is not None:
         save(found.plot().figure, plot, "the plot", 150)
     if json:
@@ -51,7 +52,7 @@ def inspect(
         return
     out = screen()
     out.print(f"{source}: {loaded.kind}, {sizes(loaded.data.shape, loaded.axes)}")
-    for line in table.said(loaded):
+    for line in [*table.said(loaded), *lacking.said(loaded, left), *why]:
         out.print(line)
     out.print(f"slices: {' x '.join(loaded.axes[axis] for axis in found.slice_axes)}")
     for line in found.lines():

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.linalg
 
 from ..errors import InputError, KindError
-from ..tensor import Layout
+from ..tensor import Layout, laid_over, shapes_of_masks
 from . import products
 from .advance import advance, known_entries
 from .arrange import add_arranged, arranged, sampled
@@ -112,12 +112,13 @@ class Host(Kernels):
         observed = np.asarray(observed)
         if observed.dtype != bool:
             raise KindError(f"observed must be boolean, True where the value is known, not of type {observed.dtype}")
-        try:
-            known = np.ascontiguousarray(np.broadcast_to(observed, data.shape))
-        except ValueError:
+        laid = laid_over(observed, data.shape)
+        if laid is None:
             raise InputError(
-                f"observed has shape {observed.shape}, which does not broadcast to that of the array, {data.shape}"
-            ) from None
+                f"observed has shape {observed.shape}, which does not broadcast to that of the array, {data.shape}:"
+                f" {shapes_of_masks(data.shape)} would do"
+            )
+        known = np.ascontiguousarray(laid)
         return known if masked is None else known & masked
 
     def values(self, array: Any) -> np.ndarray:
