@@ -83,12 +83,14 @@ class Problem:
         """How smooth the known values are along each axis: from 0 to about 1 where their order means nothing."""
         return kernels.of(self.y).smoothness(self.y, self.observed)
 
-    @cached_property
+    @property
     def single(self) -> Problem:
         """The same problem in single precision."""
+        return self if kernels.of(self.y).eps(self.y) > 1e-9 else self._single
+
+    @cached_property
+    def _single(self) -> Problem:
         kind = kernels.of(self.y)
-        if kind.eps(self.y) > 1e-9:
-            return self
         start = None if self.start is None else kind.single(self.start)
         found = replace(self, y=kind.single(self.y), start=start)
         found.__dict__.update(smoothness=self.smoothness, spread=self.spread)  # to the digit those of the double one
@@ -111,13 +113,20 @@ class Problem:
         positions = np.flatnonzero(self.observed)
         return self.without(np.sort(rng.choice(positions, max(1, round(share * len(positions))), False)))
 
-    def without(self, positions: np.ndarray) -> Problem:
-        """Hide the entries at flat positions from the methods; at least one stays known."""
+    def starting(self, start: Any) -> Problem:
+        """Return the problem with an earlier answer to start from; what is known of the data is not found out again."""
+        found = replace(self, start=start)
+        found.__dict__.update(norm=self.norm, smoothness=self.smoothness, spread=self.spread, count=self.count)
+        return found
+
+    def without(self, positions: np.ndarray, single: bool = False) -> Problem:
+        """Hide the entries at flat positions from the methods; at least one stays known. ``single``: in single precision."""
         chosen = positions if len(positions) < np.count_nonzero(self.observed) else positions[:-1]
-        y, observed = self.y.copy(), self.observed.copy()
+        y, observed = np.array(self.y, np.float32 if single else self.y.dtype), self.observed.copy()
+        hidden = y.reshape(-1)[chosen]
         y.reshape(-1)[chosen] = 0
         observed.reshape(-1)[chosen] = False
-        return replace(self, y=y, observed=observed, held_out=chosen, held_out_values=self.y.reshape(-1)[chosen])
+        return replace(self, y=y, observed=observed, held_out=chosen, held_out_values=hidden)
 
     def part(self, box: tuple[slice, ...]) -> Problem:
         """Return the problem of a part of the array, given as slices of y's axes.

@@ -42,7 +42,7 @@ class Mixture:
             self._own = _plus(self._own, weight, doubt)
         before, self.weight = self.weight, self.weight + weight
         if self.mean is None:
-            self.mean = answer.copy()
+            self.mean = answer
             return
         away = answer - self.mean
         self._apart = _plus(self._apart, weight * before / self.weight, away)
@@ -52,6 +52,8 @@ class Mixture:
     def filled(self, problem: Problem, within: tuple[float, float] | None) -> np.ndarray:
         """Return the mean, cut to a range, known entries as they are; nothing is to be added afterwards."""
         assert self.mean is not None
+        if self._apart is None:  # it is the one answer itself
+            self.mean = self.mean.copy()
         if within is not None:
             np.clip(self.mean, *within, out=self.mean)
         np.copyto(self.mean, problem.y, where=problem.observed, casting="same_kind")

@@ -186,7 +186,9 @@ def _adjoint(transform: Transform, r: np.ndarray | Packed, out: np.ndarray) -> n
     size = min(found.shape[1], max(1, COLUMNS // transform.r))
 
     def work(some: slice) -> None:
-        some = slice(max(0, some.start - size + some.stop - some.start), some.stop)  # all alike: the last begins earlier
+        some = slice(
+            max(0, some.start - size + some.stop - some.start), some.stop
+        )  # all alike: the last begins earlier
         found[:, some] = transform.backward(packed.columns(r, some))[:, 0]
 
     threads.each(work, found.shape[1], size)
