@@ -117,6 +117,10 @@ class Problem:
         """Return the problem with an earlier answer to start from; what is known of the data is not found out again."""
         found = replace(self, start=start)
         found.__dict__.update(norm=self.norm, smoothness=self.smoothness, spread=self.spread, count=self.count)
+        if "_single" in self.__dict__:
+            found.__dict__["_single"] = self._single.starting(
+                None if start is None else kernels.of(start).single(start)
+            )
         return found
 
     def without(self, positions: np.ndarray, single: bool = False) -> Problem:

@@ -19,9 +19,12 @@ def finals(weights: dict[str, float], trial: Runner, final: Runner, start: np.nd
         after = tried.candidate.after
         if after is not None and after not in final.done:
             continue  # it has come to nothing
-        begin = final.done[after].x if after is not None else start if isinstance(tried.method, Views) else None
+        candidate = Candidate(name, tried.method, after)
         try:
-            final.run(Candidate(name, tried.method, after), begin, doubted=weight > 0)
+            if after is not None:
+                final.run(candidate, _handed_over(after, waiting, trial, final), doubted=weight > 0)
+            else:
+                final.run(candidate, start if isinstance(tried.method, Views) else None, doubted=weight > 0)
         except Stopped:
             final.stopped = True
         if weight > 0 and name in final.done:
@@ -29,6 +32,14 @@ def finals(weights: dict[str, float], trial: Runner, final: Runner, start: np.nd
             final.done[name].doubt = None
         final.forget(set(final.done) - {trial.done[one].candidate.after for one in waiting})
     return mixture
+
+
+def _handed_over(name: str, waiting: list[str], trial: Runner, final: Runner) -> np.ndarray:
+    """Return an answer to start from, which is not kept for others where none of those that wait starts from it."""
+    x = final.done[name].x
+    if all(trial.done[one].candidate.after != name for one in waiting):
+        final.forget([name])
+    return x
 
 
 def _in_order(weights: dict[str, float], trial: Runner) -> list[str]:

@@ -52,8 +52,9 @@ class Runner:
         self, candidate: Candidate, start: np.ndarray | None = None, losing: float = np.inf, doubted: bool = True
     ) -> Outcome:
         """Run a candidate to its end, or until its held-out error is above ``losing``; ``doubted``: its doubt is wanted."""
-        problem, begun = self.problem.starting(start), time.perf_counter()
-        run, earlier = self.journal.open(problem, self._limited(candidate.method), self.rng)
+        begun = time.perf_counter()
+        run, earlier = self.journal.open(self.problem.starting(start), self._limited(candidate.method), self.rng)
+        del start  # the run lets go of it, too, once it has begun
         begun -= run.seconds
         records = [self._told(record, candidate) for record in earlier]
         for record in self.journal.steps(run):

@@ -127,9 +127,12 @@ class Spread:
     def __call__(self, signs: Sequence[Callable[[], np.ndarray]], shape: tuple[int, ...]) -> np.ndarray:
         """Return the standard error of every entry of an array of a shape, in single precision, from what makes its signs."""
         total = np.zeros(shape, np.float32)
-        for factor, sign in zip(self.factors, signs, strict=True):
-            if factor > 0:
-                square = np.square(sign() * math.sqrt(factor), dtype=np.float32)
-                total += square
+        for factor, sign in reversed(
+            list(zip(self.factors, signs, strict=True))
+        ):  # the last ones are let go of once made
+            found = sign() if factor > 0 else None
+            if found is not None:
+                total += np.square(found * math.sqrt(factor), dtype=np.float32)
+            del found
         np.maximum(total, 1e-3 * float(total.mean(dtype=float)), out=total)
         return np.sqrt(total, out=total)

@@ -38,7 +38,7 @@ MEMBERS = 2  # blocks that a kind has at least, for each eigenpair: of fewer its
 TRIED = 16  # blocks of a kind on which its noise is found
 NOISE = (1, 4, 16, 64)  # times the mean of the other eigenvalues
 PIECE = 1 << 23  # bytes that a thread works in
-GROUP = 1 << 24  # bytes of results before they are added up
+GROUP = 1 << 23  # bytes of results before they are added up
 
 
 class Expected(NamedTuple):
