@@ -73,7 +73,7 @@ def smooth_fill(y: np.ndarray, observed: np.ndarray, widths: Sequence[float] | N
     scale = np.where(rough < ROUGH, np.minimum(1.0, finest / np.maximum(rough, SLIGHT)), 0.0)
     means = [np.where(observed, y, 0), observed.astype(y.dtype)]
     mean = float(means[0].sum(dtype=float) / np.count_nonzero(observed))
-    far = _far(*means, scale, mean)
+    far = _far(means[0], means[1], scale, mean)
     levels = [float(w) for w in (WIDTHS if widths is None else widths)] if scale.any() else []
     filled = _coarser(means, far, scale, levels, 0.0, np.ones(y.ndim))
     np.copyto(filled, y, where=observed)
