@@ -94,7 +94,7 @@ def page(found: dict[str, dict[str, dict[str, float] | None]]) -> str:
         + ", ".join(f"`{name}`" for name in SLOW)
         + " are slow: theirs are "
         + " and ".join(" x ".join(map(str, shape)) for shape in SMALLER.values())
-        + ". `auto`, `joined` and `patches` need some 100 MB for their laws of blocks, whatever the array: of one of 12 MB that is most.",
+        + ". `auto`, `joined` and `patches` need room for their laws of blocks, which for arrays as small as these is most of it.",
         "",
         "| method | " + " | ".join(columns) + " |",
         "|---|" + "---|" * len(columns),
