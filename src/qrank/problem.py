@@ -100,12 +100,14 @@ class Problem:
         """How smooth the known values are along each axis: from 0 to about 1 where their order means nothing."""
         return kernels.of(self.y).smoothness(self.y, self.observed)
 
-    @cached_property
+    @property
     def single(self) -> Problem:
         """The same problem in single precision."""
+        return self if kernels.of(self.y).eps(self.y) > 1e-9 else self._single
+
+    @cached_property
+    def _single(self) -> Problem:
         kind = kernels.of(self.y)
-        if kind.eps(self.y) > 1e-9:
-            return self
         start = None if self.start is None else kind.single(self.start)
         measured = None if self.measured is None else self.measured._replace(values=np.float32(self.measured.values))
         found = replace(self, y=kind.single(self.y), start=start, measured=measured)
@@ -129,14 +131,25 @@ class Problem:
         positions = kernels.of(self.observed).flatnonzero(self.observed)
         return self.without(np.sort(rng.choice(positions, max(1, round(share * len(positions))), False)))
 
-    def without(self, positions: np.ndarray) -> Problem:
-        """Hide the entries at flat positions from the methods; at least one stays known."""
+    def starting(self, start: Any) -> Problem:
+        """Return the problem with an earlier answer to start from; what is known of the data is not found out again."""
+        found = replace(self, start=start)
+        found.__dict__.update(norm=self.norm, smoothness=self.smoothness, spread=self.spread, count=self.count)
+        if "_single" in self.__dict__:
+            found.__dict__["_single"] = self._single.starting(
+                None if start is None else kernels.of(start).single(start)
+            )
+        return found
+
+    def without(self, positions: np.ndarray, single: bool = False) -> Problem:
+        """Hide the entries at flat positions from the methods; at least one stays known. ``single``: in single precision."""
         chosen = positions if len(positions) < self.count else positions[:-1]
         kind = kernels.of(self.y)
-        y, observed, at = kind.copy(self.y), kind.copy(self.observed), kind.brought(chosen)
+        given = kind.single(self.y) if single else self.y
+        y, observed, at = kind.copy(given) if given is self.y else given, kind.copy(self.observed), kind.brought(chosen)
+        values = kind.host(y.reshape(-1)[at])
         y.reshape(-1)[at] = 0
         observed.reshape(-1)[at] = False
-        values = kind.host(self.y.reshape(-1)[at])
         return replace(self, y=y, observed=observed, held_out=chosen, held_out_values=values)
 
     def part(self, box: tuple[slice, ...]) -> Problem:

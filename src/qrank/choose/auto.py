@@ -64,6 +64,11 @@ class Tried(NamedTuple):
         """The candidates that have weight."""
         return [name for name, weight in self.weights.items() if weight > 0]
 
+    @property
+    def single(self) -> bool:
+        """Whether single precision was enough for what has weight; to be asked as long as the answers are there."""
+        return all(self.trial.done[name].x.dtype == np.float32 for name in self.names)
+
     def filled(self, mixture: Mixture, problem: Problem) -> np.ndarray:
         """Return the mean of a mixture, cut if that pays, known entries as they are."""
         return mixture.filled(problem, known_range(problem) if self.cut else None)
@@ -95,7 +100,7 @@ def choose(problem: Problem, auto: Auto, rng: np.random.Generator, on_step: OnSt
     found = tried(problem, auto, rng, on_step, journal)
     trial, whole = found.trial, found.box is None
     kept = np.empty(0, int) if whole else _kept_back(problem, rng)
-    seen = problem.without(kept) if len(kept) else problem
+    seen = problem.without(kept, found.single) if len(kept) else problem
     final = Runner(seen, rng, None if trial.stopped else on_step, journal, auto, trial.steps)
     final.seconds = trial.seconds
     final.stopped = trial.stopped

@@ -193,7 +193,8 @@ class Views(Recipe):
         if not state.prior.trail:
             return None
         apart = self.prior(problem).apart(state.t, state.prior.trail[-1][0], state.prior, work)
-        return apart * ~problem.observed
+        apart *= ~problem.observed
+        return apart
 
     def pace(self, problem: Problem) -> tuple[float, float]:
         """Return how far below v sigma starts, and by how much it falls in a step."""
