@@ -101,7 +101,7 @@ def check_fits(
     if free is None:
         return
     p = np.count_nonzero(known) / max(1, known.size)
-    if free is None or (p == 1 and method.fit.exact):  # nothing is missing, and nothing is run
+    if p == 1 and method.fit.exact:  # nothing is missing, and nothing is run
         return
     given = getattr(y, "dtype", np.dtype(float))
     dtype = np.dtype(np.float32 if given.kind == "f" and given.itemsize <= 4 else np.float64)
