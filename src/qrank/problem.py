@@ -43,9 +43,9 @@ class Problem:
         layout = Layout.of(values.shape, slice_axes)
         if 0 in values.shape:
             raise InputError(f"the array is empty: its shape is {values.shape}")
-        if not known.any():
-            raise InputError("no entry is observed: there is nothing to complete from")
         y, inner_known, exponent = kind.scaled(values, known, layout)
+        if not inner_known.any():
+            raise InputError("no entry is observed: there is nothing to complete from")
         return cls(y, inner_known, exponent, layout)
 
     @property

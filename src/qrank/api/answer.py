@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .. import kernels
 from ..checkpoint import Journal
 from ..choose import choose
 from ..errors import UndeterminedWarning
@@ -73,15 +74,13 @@ def _followed(
     return run, records
 
 
-def undetermined(method: Method, problem: Problem, cut: Patches | None) -> np.ndarray:
+def undetermined(method: Method, problem: Problem, cut: Patches | None) -> Any:
     """Return the missing entries of which the method says nothing, in the array's axes."""
-    blind = method.undetermined(problem) & ~problem.observed
-    if cut is not None:
-        return cut.join(problem.layout.outer(blind))
-    return np.ascontiguousarray(problem.layout.outer(blind))
+    blind = problem.layout.outer(method.undetermined(problem))
+    return blind if cut is None else cut.join(blind)
 
 
-def from_nearby(x: Any, blind: np.ndarray, problem: Problem, nearby: bool) -> Any:
+def from_nearby(x: Any, blind: Any, problem: Problem, nearby: bool) -> Any:
     """Return x with something to stand on where the model says nothing, and say so."""
     how = "what was chosen takes them from the known entries nearby"
     if not isinstance(problem.y, np.ndarray):
@@ -90,9 +89,10 @@ def from_nearby(x: Any, blind: np.ndarray, problem: Problem, nearby: bool) -> An
         filled = METHODS["interpolate"].configured()
         fill = problem.unscaled(np.array(Run(problem, filled).finished()).reshape(problem.y.shape))
         x, how = np.where(blind, fill, x), "they were interpolated along the smoothest axis"
-    share = np.count_nonzero(blind) / np.count_nonzero(~problem.observed)
+    many = kernels.of(blind).count(blind)
+    share = many / (problem.layout.size - problem.count)
     warnings.warn(
-        f"{np.count_nonzero(blind)} of the missing entries ({share:.1%}) lie in slices, rows or columns of which nothing is"
+        f"{many} of the missing entries ({share:.1%}) lie in slices, rows or columns of which nothing is"
         f" known: low rank says nothing of them; {how} (result.undetermined)",
         UndeterminedWarning,
         stacklevel=3,

@@ -105,10 +105,13 @@ def complete(
     cut = Patches(layout, patch) if patch != 0 else None
     fixed, rng = rng is not None, np.random.default_rng(rng)
     if cut is not None:
-        problem = Problem.of(cut.split(kind.values(y), 0), cut.split(known, False), cut.slice_axes)
+        values, mask = kind.patched(cut, kind.values(y), 0), kind.patched(cut, known, False)
+        whole, problem = problem, Problem.of(values, mask, cut.slice_axes)
+    else:
+        whole = problem
     with journal:
-        if chosen.fit.exact and known.all():
-            found = Answer(problem.y.copy(), Status.COMPLETE)
+        if chosen.fit.exact and whole.count == layout.size:
+            found = Answer(kernels.of(problem.y).copy(problem.y), Status.COMPLETE)
         else:
             journal.begin(problem, chosen, rng, fixed, patch, holdout)
             seen = problem.hold_out(holdout, rng) if holdout else problem
@@ -124,11 +127,9 @@ def complete(
         low, high = checked_bounds(bounds, y)
         if low is not None or high is not None:
             x = np.clip(x, low, high)
-        blind = (
-            np.zeros(known.shape, dtype=bool) if found.status is Status.COMPLETE else undetermined(chosen, problem, cut)
-        )
+        blind = ~known if found.status is Status.COMPLETE else undetermined(chosen, problem, cut)
         if blind.any():
-            x = from_nearby(x, blind, Problem.of(y, known, slice_axes), chosen.nearby and found.judged)
+            x = from_nearby(x, blind, whole, chosen.nearby and found.judged)
         x = chosen.fit.restore(kind.typed(x, y), y, known)
         transform = found.transform if cut is None else None  # it is that of the patches
         shown = None if error is None else kind.like(kind.typed(error, y), y)

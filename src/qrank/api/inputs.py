@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import kernels
 from ..checkpoint import Checkpoint
 from ..choose import plane
 from ..errors import InputError, KindError
@@ -21,9 +22,10 @@ def guessed_axes(y: Any, observed: Any = None) -> tuple[int, int]:
     >>> guessed_axes(np.random.default_rng(0).random((25, 1, 1)) * np.sin(rows + columns))
     (1, 2)
     """
-    problem = Problem.of(y, observed)
+    kind = kernels.of(y)
+    problem = Problem.of(*kind.glimpse(y, kind.known(y, observed)))
     order = problem.layout.rest + problem.layout.slice_axes
-    return plane(problem.layout.shape, problem.smoothness[np.argsort(order)])
+    return plane(np.shape(y), problem.smoothness[np.argsort(order)])
 
 
 def checked_bounds(bounds: Any, y: Any) -> tuple[float | None, float | None]:

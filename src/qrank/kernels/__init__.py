@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 from .base import Kernels
 from .host import Host
+
+# Kinds of packages that are extras: where their arrays come, the package is there, and the module says which kinds it has.
+LATE = {"dask": "qrank.kernels.chunked"}
 
 _kinds: list[tuple[type, Kernels]] = []
 _host = Host()
@@ -23,7 +27,13 @@ def of(array: Any) -> Kernels:
     >>> type(of(np.zeros(3))).__name__
     'Host'
     """
-    return next((kernels for kind, kernels in _kinds if isinstance(array, kind)), _host)
+    found = next((kernels for kind, kernels in _kinds if isinstance(array, kind)), None)
+    module = LATE.get(type(array).__module__.partition(".")[0])
+    if found is None and module is not None:
+        for kind, kernels in import_module(module).kinds():
+            register(kind, kernels)
+        found = next((kernels for kind, kernels in _kinds if isinstance(array, kind)), None)
+    return found or _host
 
 
 __all__ = ["Kernels", "of", "register"]

@@ -18,7 +18,12 @@ class Kernels:
     - known(array, observed): boolean, True where an entry is known
     - values(array): its numbers in the floating type to compute in
     - scaled(values, known, layout): y (slices last, 0 where missing), the mask alike, the exponent of the scale
+    - glimpse(array, known): a part of both in memory, as NumPy arrays, to guess from what kind of data they are
+    - patched(cut, array, fill): the array cut into patches (`qrank.patches`)
     - fibre_counts(mask): for each axis how many fibres have 0, 1, … known entries, NumPy arrays
+    - blind(mask, fibres): boolean, of the mask's shape: True where of one of the fibres, given as axes of the stack, nothing is known
+    - count(mask): how many are True
+    - digest(a): what `checkpoint.fingerprint` takes for the array
     - unscaled(x, layout, exponent): x in the unit and the axes of the array
     - typed(x, array): x with the floating type of the array
     - keep(x, array, known): x, with the array's own values where they are known
@@ -44,6 +49,7 @@ class Kernels:
     - spread(y, mask): the standard deviation of what is known, not 0
     - single(t), cast(t, y): t in single precision, or in y's
     - known_entries(t, mask): those that the paper's stopping rule follows, as a list of arrays (``last``)
+    - with_known(x, mask, entries): x, with such entries where the mask is True
 
     Of its mode-3 unfolding:
 
@@ -51,10 +57,17 @@ class Kernels:
     - under_left(rows, s, t, work): T x_3 Q = U diag(s), a stack, for Q = T_(3)^T U / s known by rows = U^T
     - from_left(g, rows, s, t, work): G x_3 Q^T for that Q
     - principal(t, r, out=None, work=None): V = PCA(T, 3, r), and the singular values
+    - learned(t, r, spare, work): V for the result, made in the memory of ``spare``; None where that would be too much
     - under_principal(t, r): T x_3 V
     - matmul(a, b, out=None)
     - slope(turn, b, prox, v=None): B (turn^T B - prox)^T, B = b or v^T b
     """
+
+    reuses = True  # the memory of arrays that are not needed any more serves again (`Workspace.lend`)
+
+    def learned(self, t: Any, r: int, spare: Any, work: Any) -> Any:
+        """Return V = PCA(T, 3, r) for the result, in the memory of ``spare`` where it is as large."""
+        return self.principal(t, r, spare, work)[0]
 
     def __getattr__(self, operation: str) -> Any:
         if operation.startswith("_"):

@@ -63,6 +63,34 @@ class Host(Kernels):
         known = y[observed]
         return float(known.std(dtype=float)) or float(abs(known[0])) or 1.0
 
+    def with_known(self, x: np.ndarray, mask: np.ndarray, entries: list[np.ndarray]) -> np.ndarray:
+        """Return x with the entries that `known_entries` gave where the mask is True."""
+        x[mask] = np.concatenate(entries)
+        return x
+
+    def blind(self, mask: np.ndarray, fibres: Any) -> np.ndarray:
+        """Return where nothing is known along one of the given axes."""
+        found = np.zeros(mask.shape, dtype=bool)
+        for axes in fibres:
+            found |= ~mask.any(axis=axes, keepdims=True)
+        return found
+
+    def count(self, mask: np.ndarray) -> int:
+        """Return how many entries of a mask are True."""
+        return int(np.count_nonzero(mask))
+
+    def digest(self, a: np.ndarray) -> np.ndarray:
+        """Return the array itself."""
+        return a
+
+    def glimpse(self, array: Any, known: Any) -> tuple[Any, Any]:
+        """Return all of it: it is in memory."""
+        return array, known
+
+    def patched(self, cut: Any, array: Any, fill: Any) -> np.ndarray:
+        """Return the array cut into patches."""
+        return cut.split(array, fill)
+
     def norm(self, t: np.ndarray) -> float:
         """Return ||T||_F."""
         return math.sqrt(float(np.vdot(t, t)))

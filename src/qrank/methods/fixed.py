@@ -12,6 +12,7 @@ from ..errors import InputError
 from ..priors import Fixed, Learner, Prior, QNorm
 from ..problem import Problem
 from ..transforms import Cosine, Fourier, Identity, Matrix, Transform, pca, random_orthogonal, transform_of, wavelet
+from .base import blind
 from .tqn import Recipe
 
 
@@ -23,9 +24,7 @@ class FixedQ(Recipe):
 
     def undetermined(self, problem: Problem) -> Any:
         """Return rows and columns of which nothing is known in any slice: the transform tells a slice from the others."""
-        known = problem.mask
-        empty = ~known.any(axis=(0, 2), keepdims=True) | ~known.any(axis=(0, 1), keepdims=True)
-        return np.broadcast_to(empty, known.shape).reshape(problem.observed.shape)
+        return blind(problem, (0, 2), (0, 1))
 
     def learner(self, problem: Problem) -> Learner:
         """Return who chooses Q, once."""
@@ -94,9 +93,7 @@ class Slicewise(FixedQ):
 
     def undetermined(self, problem: Problem) -> Any:
         """Return the rows and columns of each slice of which nothing is known."""
-        known = problem.mask
-        empty = ~known.any(axis=2, keepdims=True) | ~known.any(axis=1, keepdims=True)
-        return empty.reshape(problem.observed.shape)
+        return blind(problem, (2,), (1,))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
