@@ -31,6 +31,7 @@ from ..result import Completion, OnStep, Status
 from ..tensor import Layout
 from ..text import duration
 from . import options
+from .by_chunks import Holes, Where, fill_by_chunks
 from .outcome import check_apart, told_truly
 from .progress import Stopper, live_line
 from .quality import quality, sentence
@@ -73,6 +74,10 @@ def fill(
         Path | None, Opt(help="Keep the run in this file: the same command goes on where a run was stopped or killed.")
     ] = None,
     report: Annotated[Path | None, Opt(help="Write a page to look at, as one .html file.")] = None,
+    workers: options.Workers = None,
+    memory: options.Memory = None,
+    cluster: options.Cluster = None,
+    scratch: options.Scratch = None,
     quiet: options.Quiet = False,
     json: options.Json = False,
 ) -> None:
@@ -92,6 +97,11 @@ def fill(
     if report is not None:
         check_packages()
     kept = _checkpoint(checkpoint, source, output, report)
+    if (where := Where(workers, memory, cluster, scratch)).asked:
+        holes = Holes(missing_value, missing_mask_file, missing_below, missing_above, drop)
+        others = {"--patch": patch, "--frames": frames, "--resize": resize, "--grey": grey, "--dtype": dtype}
+        others |= {"--holdout": holdout, "--report": report}
+        return fill_by_chunks(where, source, output, holes, slice_axes, configured, seed, kept, others, quiet, json)
     loaded, axes = options.load(source, slice_axes, frames, grey, resize)
     files.check_output(output, loaded)
     check_apart(report, "the report", [source, output, missing_mask_file, *loaded.meta.get("files", ())])

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
-from ..errors import KindError
+from ..errors import InputError, KindError
 
 
 class Kernels:
@@ -23,6 +24,7 @@ class Kernels:
     - fibre_counts(mask): for each axis how many fibres have 0, 1, … known entries, NumPy arrays
     - blind(mask, fibres): boolean, of the mask's shape: True where of one of the fibres, given as axes of the stack, nothing is known
     - count(mask): how many are True
+    - kept(a, folder), revived(said, folder, y): an array of a state written for a checkpoint, and read again for a run on y
     - digest(a): what `checkpoint.fingerprint` takes for the array
     - unscaled(x, layout, exponent): x in the unit and the axes of the array
     - typed(x, array): x with the floating type of the array
@@ -68,6 +70,10 @@ class Kernels:
     def learned(self, t: Any, r: int, spare: Any, work: Any) -> Any:
         """Return V = PCA(T, 3, r) for the result, in the memory of ``spare`` where it is as large."""
         return self.principal(t, r, spare, work)[0]
+
+    def kept(self, a: Any, folder: Path) -> Any:
+        """Write an array of a state into a new place in a folder, for good; return what `revived` needs, as JSON has it."""
+        raise InputError(f"a state that holds a {type(a).__qualname__} cannot be written: only arrays and numbers can")
 
     def __getattr__(self, operation: str) -> Any:
         if operation.startswith("_"):

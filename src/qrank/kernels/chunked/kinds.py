@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import uuid
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -230,6 +232,19 @@ class BlocksKernels(Chunked):
     def slope(self, turn: np.ndarray, b: Blocks, prox: Blocks, v: np.ndarray | None = None) -> np.ndarray:
         """Return B (turn^T B - P)^T, B = b or v^T b."""
         return passes.slope(turn, b, prox, v)
+
+    def kept(self, a: Blocks, folder: Path) -> dict[str, Any]:
+        """Give the chunks of an array a second name in a folder."""
+        a, name = passes.forced(a), f"stack-{uuid.uuid4().hex}"
+        a.store.keep(a.owner.name, folder / name)
+        return {"name": name, "shape": list(a.shape), "dtype": a.dtype.str, "axis": a.axis, "parts": list(a.parts)}
+
+    def revived(self, said: dict[str, Any], folder: Path, y: Blocks) -> Blocks:
+        """Take up the chunks of an array that was kept, for a run whose data are y."""
+        parts = [tuple(part) for part in said["parts"]]
+        a = Blocks.new(y.space, tuple(said["shape"]), np.dtype(said["dtype"]), said["axis"], parts)
+        y.space.store.take(a.owner.name, folder / said["name"])
+        return a
 
     def digest(self, a: Blocks) -> Any:
         """Return what tells this array from all others, however it is cut."""

@@ -276,16 +276,14 @@ def digest_of(parts: list[Part], a: Blocks) -> int:
     """Return what parts add to the digest: of each entry, its bits mixed with its place."""
     total = 0
     for part in parts:
-        numbers = np.ascontiguousarray(a.part(a.axis, part))
-        bits = numbers.view(f"u{a.dtype.itemsize}").astype(np.uint64)
         first = part[0] * (a.stored[1] if a.axis == 0 else 1)
-        place = np.arange(len(bits), dtype=np.uint64)[:, None] * np.uint64(a.stored[1]) + np.arange(
-            first, first + bits.shape[1], dtype=np.uint64
-        )
-        with np.errstate(over="ignore"):
-            bits ^= place * np.uint64(0x9E3779B97F4A7C15)
-            bits *= np.uint64(0xBF58476D1CE4E5B9)
-            bits ^= bits >> np.uint64(31)
-            bits *= np.uint64(0x94D049BB133111EB)
-            total += int(bits.sum(dtype=np.uint64))
+        for i, row in enumerate(np.ascontiguousarray(a.part(a.axis, part))):
+            bits = row.view(f"u{a.dtype.itemsize}").astype(np.uint64)
+            start = first + i * a.stored[1]
+            with np.errstate(over="ignore"):
+                bits ^= np.arange(start, start + len(bits), dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+                bits *= np.uint64(0xBF58476D1CE4E5B9)
+                bits ^= bits >> np.uint64(31)
+                bits *= np.uint64(0x94D049BB133111EB)
+                total += int(bits.sum(dtype=np.uint64))
     return total

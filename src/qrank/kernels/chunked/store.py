@@ -44,6 +44,11 @@ class Memory:
         for name in [name for name in list(self._chunks) if name.startswith(f"{array}/")]:
             del self._chunks[name]
 
+    def take(self, array: str, folder: Path) -> None:
+        """Read all chunks of an array that was kept."""
+        for file in folder.glob("*.npy"):
+            self.write(f"{array}/{file.stem}", np.load(file))
+
     def keep(self, array: str, folder: Path) -> None:
         """Write all chunks of an array into another folder, for good."""
         for name in [name for name in self._chunks if name.startswith(f"{array}/")]:
@@ -77,21 +82,30 @@ class Disk:
 
     def keep(self, array: str, folder: Path) -> None:
         """Give all chunks of an array a second name in another folder, or copies where that is on another disk."""
-        folder.mkdir(parents=True, exist_ok=True)
-        for file in (self.folder / array).glob("*.npy"):
-            new = folder / file.name
-            try:
-                os.link(file, new)
-            except OSError:
-                shutil.copyfile(file, new)
-            with new.open("rb+") as stream:
+        _link(self.folder / array, folder)
+        for file in folder.glob("*.npy"):
+            with file.open("rb+") as stream:
                 os.fsync(stream.fileno())
+
+    def take(self, array: str, folder: Path) -> None:
+        """Give all chunks of an array that was kept a name here."""
+        _link(folder, self.folder / array)
 
     def _file(self, name: str) -> Path:
         return self.folder / f"{name}.npy"
 
 
 Store = Any  # Memory or Disk
+
+
+def _link(folder: Path, new: Path) -> None:
+    """Give the chunks in a folder second names in a new one; copy them where that is on another disk."""
+    new.mkdir(parents=True, exist_ok=True)
+    for file in folder.glob("*.npy"):
+        try:
+            os.link(file, new / file.name)
+        except OSError:
+            shutil.copyfile(file, new / file.name)
 
 
 def save(file: Path, chunk: np.ndarray, lasting: bool = False) -> None:
