@@ -120,11 +120,10 @@ def fill_by_chunks(
         out.print(f"slices: {' x '.join(loaded.axes[axis] for axis in axes)}; filling with {method.name}")
         if dashboard is not None:
             out.print(f"dashboard: {dashboard}")
-        with Stopper() as stopper, live_line(method, stopper, quiet=quiet or json) as on_step:
-            with warnings.catch_warnings(action="ignore", category=UserWarning):
-                result = complete(
-                    loaded.array, known, method, axes, on_step=on_step, rng=np.random.default_rng(seed), checkpoint=kept
-                )
+        hush = warnings.catch_warnings(action="ignore", category=UserWarning)  # the status says it
+        with Stopper() as stopper, live_line(method, stopper, quiet=quiet or json) as on_step, hush:
+            settings: Any = {"rng": np.random.default_rng(seed), "checkpoint": kept}
+            result = complete(loaded.array, known, method, axes, on_step=on_step, **settings)
         if result.status is Status.DIVERGED:
             raise leave(f"{result.status} Nothing was written.", FAILED)
         notes = write_chunks(output, _native(result.x, loaded, known), loaded)

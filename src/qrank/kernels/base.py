@@ -65,6 +65,7 @@ class Kernels:
     - slope(turn, b, prox, v=None): B (turn^T B - prox)^T, B = b or v^T b
     """
 
+    among: tuple[str, ...] | None = None  # the methods that `auto` tries for this kind, on a part in memory; None: all
     reuses = True  # the memory of arrays that are not needed any more serves again (`Workspace.lend`)
 
     def learned(self, t: Any, r: int, spare: Any, work: Any) -> Any:

@@ -73,10 +73,8 @@ class DaskKernels(Chunked):
 
     def glimpse(self, array: Any, known: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return a box from the middle of an array, in memory, and of what is known of it."""
-        sides = list(array.shape)
-        while math.prod(sides) > GLIMPSE:
-            sides[int(np.argmax(sides))] //= 2
-        box = tuple(slice((n - s) // 2, (n - s) // 2 + s) for n, s in zip(array.shape, sides, strict=True))
+        pairs = zip(array.shape, sides(array.shape), strict=True)
+        box = tuple(slice((n - s) // 2, (n - s) // 2 + s) for n, s in pairs)
         return need("dask", "dask", "").compute(array[box], known[box])
 
     def typed(self, x: Any, array: Any) -> Any:
@@ -103,6 +101,17 @@ class DaskKernels(Chunked):
 
 class BlocksKernels(Chunked):
     """The operations on blocks, each a pass of tasks or a step of the next pass."""
+
+    among = ("vmtqn", "tnn-c", "tnn", "slicewise")
+
+    def glimpse(self, y: Blocks, mask: Blocks) -> tuple[np.ndarray, np.ndarray]:
+        """Return a box from the middle of a stack and its mask, in memory."""
+        n2 = y.shape[2]
+        rows, height, width = (slice((n - s) // 2, (n - s) // 2 + s) for n, s in zip(y.shape, sides(y.shape), strict=True))
+        columns = slice(height.start * n2, height.stop * n2)
+        found = (a.region(rows, columns).reshape(-1, height.stop - height.start, n2) for a in (y, mask))
+        y_part, mask_part = (np.ascontiguousarray(a[:, :, width]) for a in found)
+        return y_part, mask_part
 
     def empty(self, shape: Any, dtype: Any) -> Any:
         """Return what stands for memory that nobody uses."""
@@ -249,6 +258,19 @@ class BlocksKernels(Chunked):
     def digest(self, a: Blocks) -> Any:
         """Return what tells this array from all others, however it is cut."""
         return passes.digest(a)
+
+
+def sides(shape: tuple[int, ...]) -> list[int]:
+    """Return the sides of a box of an array that is small enough to be looked at.
+
+    >>> sides((4000, 30, 4000))
+    [250, 30, 250]
+    """
+    found = list(shape)
+    while math.prod(found) > GLIMPSE:
+        longest = int(np.argmax(found))
+        found[longest] = -(-found[longest] // 2)
+    return found
 
 
 class Nothing:
