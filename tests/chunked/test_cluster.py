@@ -63,7 +63,10 @@ def test_a_folder_that_workers_do_not_see_is_refused(tmp_path):
         def run(self, *_):
             return {"tcp://far:1": None}
 
-    with dask.config.set({"qrank.scratch": str(tmp_path)}), pytest.raises(qrank.InputError, match="tcp://far:1 does not see"):
+    with (
+        dask.config.set({"qrank.scratch": str(tmp_path)}),
+        pytest.raises(qrank.InputError, match="tcp://far:1 does not see"),
+    ):
         space._folder(Elsewhere())
     assert not list(tmp_path.iterdir())
 
@@ -87,7 +90,16 @@ def test_out_of_core_stays_within_its_memory(tmp_path):
     for i in range(0, 400, 50):
         x[i : i + 50] = pictures[i : i + 50] @ course
     x.flush()
-    command = ["fill", str(tmp_path / "x.npy"), "-o", str(tmp_path / "filled.npy"), "--drop", "0.4", "--memory", "400MB"]
+    command = [
+        "fill",
+        str(tmp_path / "x.npy"),
+        "-o",
+        str(tmp_path / "filled.npy"),
+        "--drop",
+        "0.4",
+        "--memory",
+        "400MB",
+    ]
     command += ["--method", "vmtqn", "--option", "max_steps=2", "--scratch", str(tmp_path), "--quiet"]
     told = subprocess.run([sys.executable, "-c", FILL, *command], capture_output=True, text=True, check=True)
     assert int(told.stdout.split()[-1]) * 1024 < 400e6
@@ -119,7 +131,13 @@ def test_the_client_is_killed_and_the_call_made_again(tmp_path):
     usual, steps = qrank.complete(x, observed, "vmtqn", max_steps=12), []
     with dask.config.set({"scheduler": "sync", "qrank.memory": "100kB", "qrank.scratch": str(tmp_path)}):
         found = qrank.complete(
-            da.from_array(x, (20, 9, 8)), observed, "vmtqn", max_steps=12, checkpoint=file, every=0, on_step=steps.append
+            da.from_array(x, (20, 9, 8)),
+            observed,
+            "vmtqn",
+            max_steps=12,
+            checkpoint=file,
+            every=0,
+            on_step=steps.append,
         )
         assert [one.step for one in steps] == [7, 8, 9, 10, 11, 12]  # those before are in the file
         assert off(found.x.compute(), usual.x) < 1e-8

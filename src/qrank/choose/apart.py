@@ -47,4 +47,3 @@ def glimpse(problem: Problem) -> Problem:
     """Return the problem of a part in memory, as a stack."""
     y, observed = kernels.of(problem.y).glimpse(problem.stack, problem.mask)
     return Problem(y, observed, problem.exponent, Layout(y.shape, (1, 2)))
-

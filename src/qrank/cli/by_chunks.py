@@ -19,6 +19,7 @@ from ..files import check_output
 from ..files.chunks import Chunks, read_chunks, write_chunks
 from ..files.loaded import restore
 from ..files.sniff import split_key
+from ..kernels.chunked.space import chunk_size
 from ..methods import Auto, Method
 from ..result import Status
 from ..text import duration
@@ -68,13 +69,14 @@ def computed(where: Where) -> Iterator[str | None]:
     dask = need("dask", "dask", "filling by chunks")
     settings: dict[str, Any] = {} if where.scratch is None else {"qrank.scratch": str(where.scratch)}
     if where.workers is None and where.cluster is None:
-        with dask.config.set({"scheduler": "threads", "qrank.memory": where.memory} | settings):
+        settings |= {"scheduler": "threads", "qrank.memory": where.memory}
+        with dask.config.set(settings), dask.config.set({"array.chunk-size": chunk_size()}):
             yield None
         return
     distributed = need("distributed", "dask", "filling on several processes")
     with dask.config.set({"distributed.worker.memory.terminate": False} | settings):
         if where.cluster is not None:
-            with distributed.Client(where.cluster) as client:
+            with distributed.Client(where.cluster) as client, dask.config.set({"array.chunk-size": chunk_size()}):
                 yield client.dashboard_link
             return
         many = dict(n_workers=where.workers, threads_per_worker=1, memory_limit=where.memory or "auto")
@@ -82,7 +84,7 @@ def computed(where: Where) -> Iterator[str | None]:
             cluster = distributed.LocalCluster(**many, dashboard_address=":0")
         except ValueError as error:
             raise InputError(f"--memory is a number of bytes, such as 2GB, not {where.memory}") from error
-        with cluster, distributed.Client(cluster) as client:
+        with cluster, distributed.Client(cluster) as client, dask.config.set({"array.chunk-size": chunk_size()}):
             yield client.dashboard_link
 
 
@@ -181,8 +183,13 @@ def _quality(x: Any, truth: Any, dropped: Any) -> dict[str, float]:
     """Return how far the answer is off on what was dropped."""
     if dropped is None:
         return {}
-    da = need("dask.array", "dask", "")
-    truth = truth.astype(float)
-    sums = (da.where(dropped, a, 0) for a in ((x - truth) ** 2, truth**2, da.ones_like(truth)))
-    off, size, count = (float(one) for one in need("dask", "dask", "").compute(*(one.sum() for one in sums)))
-    return {"rmse": (off / max(count, 1)) ** 0.5, "relative_error": (off / max(size, 1e-300)) ** 0.5}
+    dask = need("dask", "dask", "")
+    blocks = zip(*(a.rechunk(x.chunks).to_delayed().ravel() for a in (x, truth, dropped)), strict=True)
+    off, size, count = np.sum(dask.compute(*(dask.delayed(_sums)(*block) for block in blocks)), axis=0)
+    return {"rmse": float((off / max(count, 1)) ** 0.5), "relative_error": float((off / max(size, 1e-300)) ** 0.5)}
+
+
+def _sums(x: np.ndarray, truth: np.ndarray, dropped: np.ndarray) -> tuple[float, float, int]:
+    """Return the squares of the errors on what was dropped, those of its values, and how many entries these are."""
+    found, true = x[dropped].astype(float), truth[dropped].astype(float)
+    return float(np.square(found - true).sum()), float(np.square(true).sum()), len(true)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,15 +63,16 @@ def read_chunks(path: str | os.PathLike[str]) -> Chunks:
 
 
 def _lazy(source: Any, chunks: Any) -> Any:
-    da = need("dask.array", "dask", "reading by chunks")
-    limit = need("dask", "dask", "").config.get("array.chunk-size")
-    if chunks is None:  # in order in the file: whole from the second axis on, if possible
-        sides = da.core.normalize_chunks("auto", source.shape, limit=limit, dtype=source.dtype)
-    else:  # some of the file's chunks together
-        sides = da.core.normalize_chunks("auto", source.shape, limit=limit, dtype=source.dtype, previous_chunks=chunks)
-    return da.from_array(
-        source, chunks=sides, name=False, asarray=True, meta=np.empty((0,) * len(source.shape), source.dtype)
-    )
+    """Return an array in a file as a Dask array: some of its chunks together, or, where it has none, what lies together."""
+    da, dask = need("dask.array", "dask", "reading by chunks"), need("dask", "dask", "reading by chunks")
+    limit, shape, dtype = dask.utils.parse_bytes(dask.config.get("array.chunk-size")), source.shape, source.dtype
+    wanted: Any = "auto"
+    if chunks is None:
+        sizes = [math.prod(shape[axis + 1 :]) * dtype.itemsize for axis in range(len(shape))]
+        cut = next((axis for axis, size in enumerate(sizes) if size <= limit), len(shape) - 1)
+        wanted = (*(1 for _ in range(cut)), max(1, min(shape[cut], limit // sizes[cut])), *shape[cut + 1 :])
+    sides = da.core.normalize_chunks(wanted, shape, limit=limit, dtype=dtype, previous_chunks=chunks)
+    return da.from_array(source, chunks=sides, name=False, asarray=True, meta=np.empty((0,) * len(shape), dtype))
 
 
 def _zarr(file: Path, key: str | None) -> tuple[Any, Any, str]:

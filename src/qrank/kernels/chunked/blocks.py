@@ -48,7 +48,9 @@ class Blocks:
         return cls(space, space.store, owner, shape, (shape[0], math.prod(shape[1:])), dtype, axis, parts)
 
     def _but(self, **changes: Any) -> Blocks:
-        given = dict(shape=self.shape, stored=self.stored, dtype=self.dtype, axis=self.axis, parts=self.parts)
+        given: dict[str, Any] = dict(
+            shape=self.shape, stored=self.stored, dtype=self.dtype, axis=self.axis, parts=self.parts
+        )
         given |= {"steps": self.steps, **changes}
         made = type(self)(self._space, self.store, self.owner, **given)
         made.__dict__.update({k: v for k, v in self.__dict__.items() if k not in made.__dict__})

@@ -209,7 +209,7 @@ def to_dask(x: Blocks, layout: Layout, exponent: int = 0) -> Any:
 
 def read_of(x: Blocks, layout: Layout, exponent: int, block_info: Any = None) -> np.ndarray:
     """Return one chunk of the answer."""
-    ranges = [tuple(map(int, one)) for one in block_info[None]["array-location"]]
+    ranges = [(int(a), int(b)) for a, b in block_info[None]["array-location"]]
     order = layout.rest + layout.slice_axes
     box, sides = [ranges[axis] for axis in order], layout.inner_shape
     rows, columns = indices(box[:-2], sides[:-2]), indices(box[-2:], sides[-2:])

@@ -107,7 +107,9 @@ class BlocksKernels(Chunked):
     def glimpse(self, y: Blocks, mask: Blocks) -> tuple[np.ndarray, np.ndarray]:
         """Return a box from the middle of a stack and its mask, in memory."""
         n2 = y.shape[2]
-        rows, height, width = (slice((n - s) // 2, (n - s) // 2 + s) for n, s in zip(y.shape, sides(y.shape), strict=True))
+        rows, height, width = (
+            slice((n - s) // 2, (n - s) // 2 + s) for n, s in zip(y.shape, sides(y.shape), strict=True)
+        )
         columns = slice(height.start * n2, height.stop * n2)
         found = (a.region(rows, columns).reshape(-1, height.stop - height.start, n2) for a in (y, mask))
         y_part, mask_part = (np.ascontiguousarray(a[:, :, width]) for a in found)
@@ -192,7 +194,11 @@ class BlocksKernels(Chunked):
         da, (n1, n2) = need("dask.array", "dask", ""), mask.shape[-2:]
         n3, counts = len(mask.counts.rows), mask.counts
         images = counts.pixels.reshape(n1, n2)
-        sums = {(2,): counts.rows[:, :, None], (1,): counts.columns[:, None, :], (0,): images[None]}
+        sums: dict[tuple[int, ...], np.ndarray] = {
+            (2,): counts.rows[:, :, None],
+            (1,): counts.columns[:, None, :],
+            (0,): images[None],
+        }
         sums |= {(1, 2): counts.rows.sum(axis=1)[:, None, None], (0, 2): images.sum(axis=1)[None, :, None]}
         sums[(0, 1)] = images.sum(axis=0)[None, None]
         found = da.zeros((n3, n1, n2), dtype=bool, chunks=(1, n1, n2) if n1 * n2 > GLIMPSE else "auto")

@@ -219,11 +219,11 @@ def advance(
     out = Blocks.new(space, t.shape, t.dtype, axis, parts)
     seen = Blocks.new(space, t.shape, t.dtype, axis, parts) if last is not None else None
     found = space.run(advance_of, space.groups(parts), t, x, y, known, ratio, relax, out, last and last[0], seen)
-    if last is not None:
-        last[0] = seen  # pyright: ignore[reportArgumentType]
+    if last is not None and seen is not None:
+        last[0] = seen
     sums = np.array([one for some in found for one in some])
     primal, change, dual = (math.sqrt(math.fsum(column)) for column in (sums[:, :3] ** 2).T)
-    return Residuals(primal, change, dual, *map(float, sums[:, 3:].max(axis=0)), out)
+    return Residuals(primal, change, dual, float(sums[:, 3].max()), float(sums[:, 4].max()), out)
 
 
 def advance_of(

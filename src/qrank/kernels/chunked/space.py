@@ -27,6 +27,7 @@ from .store import Disk, Memory, Store
 
 SHARE = 14  # chunks that a task may hold at a time: T, X, Y, the mask, what is made of them, and what libraries keep
 COPIES = 8  # arrays of the data's size that a run in memory holds at the worst
+LIBRARIES = 150 << 20  # bytes that a process takes before it has any data
 BUSY = 4  # tasks for each thread in a pass: so many that none waits long for the last
 SMALL = 1 << 16  # numbers of a matrix that is sent along with a task; larger ones are kept like chunks
 
@@ -43,12 +44,11 @@ class Space:
         n3, n1, n2 = self.shape = shape
         self.dtype, self.chunks, self.pixels = dtype, chunks, n1 * n2
         self.wide = self.pixels <= n3  # T_(3) is: the Gram matrix of pixels is the smaller one
-        client, self.slots, memory = scheduler()
+        client, self.slots, self.memory = scheduler()
         size = n3 * self.pixels * dtype.itemsize
-        self.memory = None if memory is None else memory // self.slots if client is None else memory  # of a task
-        most = _bytes("array.chunk-size") or 1 << 27
-        self.chunk = max(1, min(most, -(-size // self.slots), size if memory is None else self.memory // SHARE))
-        beside = client is None and not _processes() and (memory is None or COPIES * size < memory)
+        self.chunk = max(1, min(chunk_size(), -(-size // self.slots)))
+        beside = client is None and not _processes()
+        beside = beside and (self.memory is None or COPIES * size < self.memory * self.slots)
         self.store: Store = Memory() if beside else Disk(_folder(client))
         if isinstance(self.store, Disk):
             weakref.finalize(self, shutil.rmtree, self.store.folder, ignore_errors=True)
@@ -67,9 +67,7 @@ class Space:
         edges = [len(parts) * i // many for i in range(many + 1)]
         return [list(parts[a:b]) for a, b in zip(edges, edges[1:], strict=False) if a < b]
 
-    def run(
-        self, job: Callable[..., Any], groups: Sequence[Any], *args: Any, added: bool = False, left: str = ""
-    ) -> Any:
+    def run(self, job: Callable[..., Any], groups: Sequence[Any], *args: Any, added: bool = False) -> Any:
         """Call job(group, *args) for all groups, as tasks; return the list of results, or their sum, made in a tree."""
         dask = need("dask", "dask", "working on Dask arrays")
         name = f"{job.__name__.strip('_')}-{uuid.uuid4().hex[:12]}"
@@ -151,8 +149,14 @@ def parts_of(length: int, most: int, whole: int = 1) -> list[Part]:
     return [(unit * (units * i // many), unit * (units * (i + 1) // many)) for i in range(many)]
 
 
+def chunk_size() -> int:
+    """Return how many bytes a chunk may have where tasks are computed now."""
+    most, memory = _bytes("array.chunk-size") or 1 << 27, scheduler()[2]
+    return most if memory is None else max(1, min(most, (memory - min(memory // 2, LIBRARIES)) // SHARE))
+
+
 def scheduler() -> tuple[Any, int, int | None]:
-    """Return the client of a cluster or None, how many tasks run at a time, and the bytes for each, or in all; None: no limit."""
+    """Return the client of a cluster or None, how many tasks run at a time, and the bytes for each; None: no limit."""
     base, config = need("dask.base", "dask", "working on Dask arrays"), need("dask", "dask", "").config
     get = base.get_scheduler()
     client = getattr(get, "__self__", None)
@@ -168,7 +172,8 @@ def scheduler() -> tuple[Any, int, int | None]:
         return client, sum(one["nthreads"] for one in workers), min([*own, *([limit] if limit else [])], default=None)
     if get is not None and getattr(get, "__module__", "") == "dask.local":
         return None, 1, limit
-    return None, config.get("num_workers", None) or threads.count(), limit
+    slots = config.get("num_workers", None) or threads.count()
+    return None, slots, limit and limit // slots
 
 
 def _processes() -> bool:
