@@ -26,6 +26,8 @@ from ..text import duration
 from .progress import Stopper, live_line
 from .words import FAILED, STOPPED, leave, parse_slice_axes, screen, sizes
 
+NOT_BY_CHUNKS = ("--patch", "--frames", "--resize", "--grey", "--dtype", "--holdout", "--report")
+
 
 class Where(NamedTuple):
     """On what the run is computed."""

@@ -31,7 +31,7 @@ from ..result import Completion, OnStep, Status
 from ..tensor import Layout
 from ..text import duration
 from . import options
-from .by_chunks import Holes, Where, fill_by_chunks
+from .by_chunks import NOT_BY_CHUNKS, Holes, Where, fill_by_chunks
 from .outcome import check_apart, told_truly
 from .progress import Stopper, live_line
 from .quality import quality, sentence
@@ -93,25 +93,18 @@ def fill(
     """
     configured = _configured(method, preset, option, effort)
     chooses = isinstance(configured, Auto)
-    check_place(report, "the report", (".html", ".htm"))
-    if report is not None:
-        check_packages()
+    _check_report(report)
     kept = _checkpoint(checkpoint, source, output, report)
+    holes = Holes(missing_value, missing_mask_file, missing_below, missing_above, drop)
     if (where := Where(workers, memory, cluster, scratch)).asked:
-        holes = Holes(missing_value, missing_mask_file, missing_below, missing_above, drop)
-        others = {"--patch": patch, "--frames": frames, "--resize": resize, "--grey": grey, "--dtype": dtype}
-        others |= {"--holdout": holdout, "--report": report}
+        others = dict(zip(NOT_BY_CHUNKS, (patch, frames, resize, grey, dtype, holdout, report), strict=True))
         return fill_by_chunks(where, source, output, holes, slice_axes, configured, seed, kept, others, quiet, json)
     loaded, axes = options.load(source, slice_axes, frames, grey, resize)
     files.check_output(output, loaded)
     check_apart(report, "the report", [source, output, missing_mask_file, *loaded.meta.get("files", ())])
-    work_type = _work_type(dtype, loaded.data.dtype)
-    if loaded.data.dtype.kind == "f":
-        loaded = replace(loaded, data=loaded.data.astype(work_type, copy=False))
+    loaded, work_type = _typed(loaded, dtype)
     rng: Any = np.random.default_rng(seed)
-    limits: dict[str, Any] = {"below": missing_below, "above": missing_above}
-    gone = missing_mask(loaded, value=missing_value, mask_file=missing_mask_file, **limits)
-    hidden = missing_mask(loaded, drop=drop, rng=rng) & ~gone if drop else np.zeros_like(gone)
+    gone, hidden = _lacking(loaded, holes, rng)
     guess = chooses and slice_axes is None and loaded.unnamed
     layout = Layout.of(loaded.data.shape, guessed_axes(loaded.data, ~(gone | hidden)) if guess else axes)
     side = _patch_side(layout, patch, by_default=loaded.kind == "image" and slice_axes is None and not chooses)
@@ -225,6 +218,28 @@ def native(x: np.ndarray, loaded: Loaded, fit: Fit, known: np.ndarray) -> np.nda
     if loaded.data.dtype.kind == "f":
         return x
     return fit.restore(restore(x, loaded.data.dtype, loaded.name), loaded.data, known)
+
+
+def _check_report(path: Path | None) -> None:
+    """Refuse a place for the report that cannot be one, and say what it needs."""
+    check_place(path, "the report", (".html", ".htm"))
+    if path is not None:
+        check_packages()
+
+
+def _typed(loaded: Loaded, asked: str | None) -> tuple[Loaded, np.dtype]:
+    """Return the data and the type to compute in, which floats have at once."""
+    dtype = _work_type(asked, loaded.data.dtype)
+    if loaded.data.dtype.kind == "f":
+        loaded = replace(loaded, data=loaded.data.astype(dtype, copy=False))
+    return loaded, dtype
+
+
+def _lacking(loaded: Loaded, holes: Holes, rng: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return where the file lacks an entry, and where a known one is left out to try things out."""
+    limits: dict[str, Any] = {"below": holes.below, "above": holes.above}
+    gone = missing_mask(loaded, value=holes.value, mask_file=holes.mask, **limits)
+    return gone, missing_mask(loaded, drop=holes.drop, rng=rng) & ~gone if holes.drop else np.zeros_like(gone)
 
 
 def _checkpoint(path: Path | None, *others: str | Path | None) -> Checkpoint | None:
