@@ -129,10 +129,10 @@ def fill(source: Path, output: Path, scratch: Path, steps: int, *where: str) -> 
     }
 
 
-def scale(shape: tuple[int, int, int], steps: int, workers: str, alone: str) -> list[dict[str, Any]]:
+def scale(shape: tuple[int, int, int], steps: int, workers: str, alone: str, frames: int) -> list[dict[str, Any]]:
     found = []
     with tempfile.TemporaryDirectory() as folder:
-        source, frames = Path(folder, "given.zarr"), 30
+        source = Path(folder, "given.zarr")
         make(source, shape, frames)
         for where in (("--workers", "2", "--memory", workers), ("--memory", alone)):
             output = Path(folder, "filled.zarr")
@@ -190,9 +190,34 @@ def page(saved: dict[str, list[dict[str, Any]]]) -> None:
         for one in cost:
             times = one["seconds a step"] / cost[0]["seconds a step"]
             rows.append(f"| {one['where']} | {one['seconds a step']:.2f} | {times:.2f} | {one['busy']:.0f} |")
+    rows += predicted(saved)
     text = PAGE.read_text(encoding="utf-8")
     before, after = text.split(BEGIN)[0], text.split(END)[1]
     PAGE.write_text(before + "\n".join([BEGIN, *rows, END]) + after, encoding="utf-8")
+
+
+def predicted(saved: dict[str, list[dict[str, Any]]]) -> list[str]:
+    """What the formulas of the page say of 1 TB, with the bytes a second that a worker has gone through here."""
+    case = next(
+        (one for name in ("large", "small") for one in saved.get(name, []) if "--workers" in one["where"]), None
+    )
+    if case is None:
+        return []
+    n1, n2, n3 = (int(n) for n in case["shape"].split(" x "))
+    each = (
+        5.25 * n1 * n2 * n3 * 4 / 2 / case["seconds a step"]
+    )  # bytes a second of one of two workers, all work included
+    size, side = 1e12, 1220  # float32; a daily record of 2600 x 2700 x 1220 is a thirtieth of it
+    rows = [
+        "",
+        f"1 TB of float32 with n3 = {side}, at the {each / 1e6:.0f} MB/s that a worker went through here (work and load included),",
+    ]
+    rows += ["a store that keeps up with all workers, and 1 GB/s into the client:", ""]
+    rows += ["| workers | chunks, s a step | Gram matrices to the client, s a step | in all |", "|---|---|---|---|"]
+    for workers in (16, 64, 256):
+        chunks, client = 5.25 * size / each / workers, workers * side * side * 4 / 1e9
+        rows.append(f"| {workers} | {chunks:.0f} | {client:.1f} | {chunks + client:.0f} |")
+    return rows
 
 
 def main() -> None:
@@ -205,9 +230,9 @@ def main() -> None:
     if asked.cost:
         saved["cost"] = cost(asked.steps or 6)
     elif asked.small:
-        saved["small"] = scale((512, 512, 600), asked.steps or 4, "700MB", "600MB")
+        saved["small"] = scale((512, 512, 600), asked.steps or 4, "700MB", "700MB", 6)
     else:
-        saved["large"] = scale((512, 512, 6000), asked.steps or 100, "2GB", "3GB")
+        saved["large"] = scale((512, 512, 6000), asked.steps or 100, "2GB", "3GB", 30)
     SAVED.parent.mkdir(exist_ok=True)
     SAVED.write_text(json.dumps(saved, indent=1))
     page(saved)

@@ -22,6 +22,7 @@ from qrank.files.arrays import read_header
 from qrank.files.guard import pickled, reading, writing
 from qrank.files.sniff import READABLE, kind_of, kind_of_suffix, split_key
 from qrank.files.which_array import choose
+from qrank.kernels.chunked.space import gently
 
 KINDS = ("zarr", "hdf5", "npy", "netcdf")
 
@@ -63,16 +64,28 @@ def read_chunks(path: str | os.PathLike[str]) -> Chunks:
 
 
 def _lazy(source: Any, chunks: Any) -> Any:
-    """Return an array in a file as a Dask array: some of its chunks together, or, where it has none, what lies together."""
+    """Return an array in a file as a Dask array: whole chunks of it, or, where it has none, what lies together."""
     da, dask = need("dask.array", "dask", "reading by chunks"), need("dask", "dask", "reading by chunks")
-    limit, shape, dtype = dask.utils.parse_bytes(dask.config.get("array.chunk-size")), source.shape, source.dtype
-    wanted: Any = "auto"
-    if chunks is None:
-        sizes = [math.prod(shape[axis + 1 :]) * dtype.itemsize for axis in range(len(shape))]
-        cut = next((axis for axis, size in enumerate(sizes) if size <= limit), len(shape) - 1)
-        wanted = (*(1 for _ in range(cut)), max(1, min(shape[cut], limit // sizes[cut])), *shape[cut + 1 :])
-    sides = da.core.normalize_chunks(wanted, shape, limit=limit, dtype=dtype, previous_chunks=chunks)
-    return da.from_array(source, chunks=sides, name=False, asarray=True, meta=np.empty((0,) * len(shape), dtype))
+    limit = dask.utils.parse_bytes(dask.config.get("array.chunk-size")) // source.dtype.itemsize
+    sides = together(source.shape, chunks or (1,) * len(source.shape), limit, chunks is None)
+    meta = np.empty((0,) * len(source.shape), source.dtype)
+    return da.from_array(source, chunks=sides, name=False, asarray=True, meta=meta)
+
+
+def together(shape: tuple[int, ...], chunks: tuple[int, ...], limit: int, in_order: bool) -> tuple[int, ...]:
+    """Return the sides of boxes of whole chunks of a file, of up to so many numbers, one chunk at least.
+
+    Chunks are joined along the axis that is cut into most of them; numbers that lie in order along the last axes first.
+
+    >>> together((512, 512, 600), (512, 512, 30), 1 << 24, False), together((40, 50, 60), (1, 1, 1), 10_000, True)
+    ((512, 512, 60), (3, 50, 60))
+    """
+    sides = list(chunks)
+    axes = range(len(shape))
+    for axis in reversed(axes) if in_order else sorted(axes, key=lambda axis: -shape[axis] / chunks[axis]):
+        most = max(1, limit // math.prod(sides))
+        sides[axis] = min(shape[axis], sides[axis] * most)
+    return tuple(sides)
 
 
 def _zarr(file: Path, key: str | None) -> tuple[Any, Any, str]:
@@ -161,12 +174,13 @@ def _to_zarr(new: Path, array: Any, key: str, axes: tuple[str, ...]) -> None:
         zarr.open_group(str(new), mode="w")
     about = dict(shape=array.shape, dtype=array.dtype, chunks=sides, dimension_names=list(axes))
     target = zarr.create_array(store=str(new), name=name, **about)
-    da.store(array, target, lock=False)
+    da.store(array, target, lock=False, **gently(array))
 
 
 def _to_npy(new: Path, array: Any, key: str, axes: tuple[str, ...]) -> None:
     np.lib.format.open_memmap(new, mode="w+", dtype=array.dtype, shape=array.shape).flush()
-    need("dask.array", "dask", "").store(array, InFile(str(new), None, array.shape, array.dtype), lock=False)
+    target = InFile(str(new), None, array.shape, array.dtype)
+    need("dask.array", "dask", "").store(array, target, lock=False, **gently(array))
 
 
 def _to_hdf5(new: Path, array: Any, key: str, axes: tuple[str, ...]) -> None:

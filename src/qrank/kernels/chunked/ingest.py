@@ -18,7 +18,7 @@ import numpy as np
 from ...errors import InputError, need
 from ...tensor import Layout
 from .blocks import Blocks
-from .space import Owned, Part, Space, alone
+from .space import Owned, Part, Space, alone, gently
 from .store import Store
 
 Range = tuple[int, int]
@@ -138,11 +138,15 @@ def from_dask(values: Any, known: Any, layout: Layout) -> tuple[Blocks, Mask, in
     inner = values.transpose(layout.rest + layout.slice_axes)
     shape = (layout.n3, *layout.slice_shape)
     space = Space(shape, np.dtype(values.dtype), values.chunks)
+    space.takes(values)
     pieces = Pieces(space.store, Owned(space, f"pieces-{uuid.uuid4().hex}"), layout.inner_shape, inner.chunks)
     mask = known.transpose(layout.rest + layout.slice_axes).rechunk(inner.chunks)
-    blocks = zip(inner.to_delayed().ravel(), mask.to_delayed().ravel(), strict=True)
+    lazy = (
+        a.to_delayed(optimize_graph=False).ravel() for a in (inner, mask)
+    )  # so that both take a chunk from one reading
+    blocks = zip(*lazy, strict=True)
     take = dask.delayed(partial(alone, piece_of, pieces), pure=False)
-    found = dask.compute(*(take(i, block, seen) for i, (block, seen) in enumerate(blocks)))
+    found = dask.compute(*(take(i, block, seen) for i, (block, seen) in enumerate(blocks)), **gently(inner))
     for box, (_, bad) in zip(pieces.boxes(), found, strict=True):
         if bad is not None:
             _refuse(box, bad, values, layout)

@@ -45,6 +45,7 @@ class Space:
         self.dtype, self.chunks, self.pixels = dtype, chunks, n1 * n2
         self.wide = self.pixels <= n3  # T_(3) is: the Gram matrix of pixels is the smaller one
         client, self.slots, self.memory = scheduler()
+        self.together = client is not None  # other processes compute
         size = n3 * self.pixels * dtype.itemsize
         self.chunk = max(1, min(chunk_size(), -(-size // self.slots)))
         beside = client is None and not _processes()
@@ -94,6 +95,18 @@ class Space:
         name = f"small-{uuid.uuid4().hex}"
         self.store.write(f"{name}/0", matrix)
         return Small(None, self.store, Owned(self, name))
+
+    def takes(self, array: Any) -> None:
+        """Refuse chunks of a user's array of which a process cannot hold one with what is made of it."""
+        largest = math.prod(max(sizes) for sizes in array.chunks) * self.dtype.itemsize
+        if self.memory is None:
+            return
+        room = self.memory * (1 if self.together else self.slots)
+        if SHARE * largest + 2 * LIBRARIES > room and largest > self.chunk:
+            raise InputError(
+                f"the array's chunks of {largest / 1e6:.3g} MB are too large for {room / 1e6:.3g} MB of memory: give more, or"
+                " store the array in smaller chunks"
+            )
 
     def fits(self, what: str, numbers: int, dtype: np.dtype) -> None:
         """Refuse what every task, or the client, would have to hold and cannot."""
@@ -153,6 +166,13 @@ def chunk_size() -> int:
     """Return how many bytes a chunk may have where tasks are computed now."""
     most, memory = _bytes("array.chunk-size") or 1 << 27, scheduler()[2]
     return most if memory is None else max(1, min(most, (memory - min(memory // 2, LIBRARIES)) // SHARE))
+
+
+def gently(array: Any) -> dict[str, Any]:
+    """Return how to compute all chunks of a Dask array: one at a time where they are larger than a task of this process may hold."""
+    largest = math.prod(max(sizes) for sizes in array.chunks) * array.dtype.itemsize
+    client, _, memory = scheduler()
+    return {"scheduler": "sync"} if client is None and memory is not None and largest > chunk_size() else {}
 
 
 def scheduler() -> tuple[Any, int, int | None]:
