@@ -32,10 +32,10 @@ def client():
 @pytest.mark.parametrize("method", ["vmtqn", "tnn"])
 def test_equals_numpy_on_two_processes(method, client):
     x, observed = clip()
-    usual = qrank.complete(x, observed, method, max_steps=5)
+    usual = qrank.complete(x, observed, method, max_steps=3)
     for chunks, size in CUTS:
         with dask.config.set({"array.chunk-size": size}):
-            found = qrank.complete(da.from_array(x, chunks), da.from_array(observed, chunks), method, max_steps=5)
+            found = qrank.complete(da.from_array(x, chunks), da.from_array(observed, chunks), method, max_steps=3)
             assert off(found.x.compute(), usual.x) < 1e-8
 
 
@@ -119,7 +119,7 @@ def on_step(record):
     if record.step == 7:
         os.kill(os.getpid(), signal.SIGKILL)
 with dask.config.set({{"scheduler": "sync", "qrank.memory": "100kB", "qrank.scratch": {folder!r}}}):
-    qrank.complete(da.from_array(x, (20, 9, 8)), observed, "vmtqn", max_steps=12, checkpoint={file!r}, every=0, on_step=on_step)
+    qrank.complete(da.from_array(x, (10, 9, 4)), observed, "vmtqn", max_steps=12, checkpoint={file!r}, every=0, on_step=on_step)
 """
 
 
@@ -131,7 +131,7 @@ def test_the_client_is_killed_and_the_call_made_again(tmp_path):
     usual, steps = qrank.complete(x, observed, "vmtqn", max_steps=12), []
     with dask.config.set({"scheduler": "sync", "qrank.memory": "100kB", "qrank.scratch": str(tmp_path)}):
         found = qrank.complete(
-            da.from_array(x, (20, 9, 8)),
+            da.from_array(x, (10, 9, 4)),
             observed,
             "vmtqn",
             max_steps=12,

@@ -19,6 +19,7 @@ from ..files import check_output
 from ..files.chunks import Chunks, read_chunks, write_chunks
 from ..files.loaded import restore
 from ..files.sniff import split_key
+from ..kernels import threads
 from ..kernels.chunked.space import chunk_size
 from ..methods import Auto, Method
 from ..result import Status
@@ -71,7 +72,7 @@ def computed(where: Where) -> Iterator[str | None]:
     dask = need("dask", "dask", "filling by chunks")
     settings: dict[str, Any] = {} if where.scratch is None else {"qrank.scratch": str(where.scratch)}
     if where.workers is None and where.cluster is None:
-        settings |= {"scheduler": "threads", "qrank.memory": where.memory}
+        settings |= {"scheduler": "threads", "num_workers": threads.count(), "qrank.memory": where.memory}
         with dask.config.set(settings), dask.config.set({"array.chunk-size": chunk_size()}):
             yield None
         return

@@ -65,10 +65,7 @@ def fill(
     effort: Annotated[str | None, Opt(help="Of auto: fast, balanced or best.")] = None,
     option: Annotated[list[str] | None, Opt("--option", help="An option of the method, name=value; repeat.")] = None,
     preset: options.Preset = None,
-    holdout: Annotated[
-        float | None,
-        Opt(help="Share of known entries to measure the error on while it runs; auto hides its own. [0.01]"),
-    ] = None,
+    holdout: options.Holdout = None,
     seed: options.Seed = 0,
     checkpoint: Annotated[
         Path | None, Opt(help="Keep the run in this file: the same command goes on where a run was stopped or killed.")
@@ -92,7 +89,6 @@ def fill(
     killed goes on by the same command, to the same answer; the file is removed when the output is written.
     """
     configured = _configured(method, preset, option, effort)
-    chooses = isinstance(configured, Auto)
     _check_report(report)
     kept = _checkpoint(checkpoint, source, output, report)
     holes = Holes(missing_value, missing_mask_file, missing_below, missing_above, drop)
@@ -105,13 +101,14 @@ def fill(
     loaded, work_type = _typed(loaded, dtype)
     rng: Any = np.random.default_rng(seed)
     gone, hidden = _lacking(loaded, holes, rng)
-    guess = chooses and slice_axes is None and loaded.unnamed
-    layout = Layout.of(loaded.data.shape, guessed_axes(loaded.data, ~(gone | hidden)) if guess else axes)
+    if (chooses := isinstance(configured, Auto)) and slice_axes is None and loaded.unnamed:
+        axes = guessed_axes(loaded.data, ~(gone | hidden))
+    layout = Layout.of(loaded.data.shape, axes)
     side = _patch_side(layout, patch, by_default=loaded.kind == "image" and slice_axes is None and not chooses)
     holdout = (0.0 if chooses else 0.01) if holdout is None else holdout
     settings = {"patch": side, "rng": rng, "holdout": holdout, "checkpoint": kept}
-    job = Job(loaded, layout, gone, hidden, gone | hidden, configured, work_type, settings)
     with told_truly(output):
+        job = Job(loaded, layout, gone, hidden, gone | hidden, configured, work_type, settings)
         _fill(job, source, output, report, quiet or json, json)
 
 

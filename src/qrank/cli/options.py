@@ -21,6 +21,10 @@ Frames = Annotated[str | None, Option(help="Take a part of the frames, as A:B.")
 Resize = Annotated[str | None, Option(help="HEIGHTxWIDTH or a factor such as 0.5, for pictures and videos.")]
 Grey = Annotated[bool, Option("--grey", help="Mix the colours first.")]
 Preset = Annotated[str | None, Option(help="default, or paper: the paper's parameters.")]
+Holdout = Annotated[
+    float | None,
+    Option(help="Share of known entries to measure the error on while it runs; auto hides its own. [0.01]"),
+]
 Seed = Annotated[int, Option(help="For whatever is random.")]
 Workers = Annotated[int | None, Option(help="Fill by chunks in so many processes (Dask).")]
 Memory = Annotated[

@@ -102,7 +102,7 @@ class Space:
         if self.memory is None:
             return
         room = self.memory * (1 if self.together else self.slots)
-        if SHARE * largest + 2 * LIBRARIES > room and largest > self.chunk:
+        if SHARE * largest + min(2 * LIBRARIES, room // 2) > room and largest > self.chunk:
             raise InputError(
                 f"the array's chunks of {largest / 1e6:.3g} MB are too large for {room / 1e6:.3g} MB of memory: give more, or"
                 " store the array in smaller chunks"
@@ -192,7 +192,7 @@ def scheduler() -> tuple[Any, int, int | None]:
         return client, sum(one["nthreads"] for one in workers), min([*own, *([limit] if limit else [])], default=None)
     if get is not None and getattr(get, "__module__", "") == "dask.local":
         return None, 1, limit
-    slots = config.get("num_workers", None) or threads.count()
+    slots = config.get("num_workers", None) or need("dask.system", "dask", "").CPU_COUNT  # as many as Dask itself takes
     return None, slots, limit and limit // slots
 
 
