@@ -25,9 +25,9 @@ from ...errors import FileError, InputError, need
 from .. import threads
 from .store import Disk, Memory, Store
 
-SHARE = 14  # chunks that a task may hold at a time: T, X, Y, the mask, what is made of them, and what libraries keep
+SHARE = 16  # chunks that a task may hold at a time: T, X, Y, the mask, what is made of them, and what libraries keep
 COPIES = 8  # arrays of the data's size that a run in memory holds at the worst
-LIBRARIES = 150 << 20  # bytes that a process takes before it has any data
+LIBRARIES = 220 << 20  # bytes that a process takes before it has any data
 BUSY = 4  # tasks for each thread in a pass: so many that none waits long for the last
 SMALL = 1 << 16  # numbers of a matrix that is sent along with a task; larger ones are kept like chunks
 
