@@ -145,8 +145,8 @@ def scale(shape: tuple[int, int, int], steps: int, workers: str, alone: str, fra
 
 def cost(steps: int) -> list[dict[str, Any]]:
     """Seconds a step of the same run in four places."""
-    import dask
     import dask.array as da
+    from dask import config
     from distributed import Client, LocalCluster
 
     import qrank
@@ -165,9 +165,9 @@ def cost(steps: int) -> list[dict[str, Any]]:
     chunks = (240, 432, 12)
     lazy = da.from_array(x, chunks), da.from_array(known, chunks)
     found = [timed("NumPy", x, known)]
-    with dask.config.set({"scheduler": "threads"}):
+    with config.set({"scheduler": "threads"}):
         found.append(timed("Dask, threads, in memory", *lazy))
-        with dask.config.set({"qrank.memory": "600MB"}):
+        with config.set({"qrank.memory": "600MB"}):
             found.append(timed("Dask, threads, out of core", *lazy))
     with LocalCluster(2, threads_per_worker=1, memory_limit="2GB", dashboard_address=":0") as cluster, Client(cluster):
         found.append(timed("Dask, two processes", *lazy))

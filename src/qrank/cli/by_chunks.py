@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json as json_text
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -100,7 +100,7 @@ def fill_by_chunks(
     method: Method,
     seed: int,
     kept: Checkpoint | None,
-    refused: dict[str, Any],
+    refused: Mapping[str, Any],
     quiet: bool,
     json: bool,
 ) -> None:
