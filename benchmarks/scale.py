@@ -162,7 +162,7 @@ def cost(steps: int) -> list[dict[str, Any]]:
         print(json.dumps(one := one | {"busy": os.getloadavg()[0]}), flush=True)
         return one
 
-    chunks = (240, 432, 12)
+    chunks: Any = (240, 432, 12)
     lazy = da.from_array(x, chunks), da.from_array(known, chunks)
     found = [timed("NumPy", x, known)]
     with config.set({"scheduler": "threads"}):

@@ -27,7 +27,7 @@ from ..text import duration
 from .progress import Stopper, live_line
 from .words import FAILED, STOPPED, leave, parse_slice_axes, screen, sizes
 
-NOT_BY_CHUNKS = ("--patch", "--frames", "--resize", "--grey", "--dtype", "--holdout", "--report")
+NOT_BY_CHUNKS: tuple[str, ...] = ("--patch", "--frames", "--resize", "--grey", "--dtype", "--holdout", "--report")
 
 
 class Where(NamedTuple):
