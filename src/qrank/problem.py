@@ -46,9 +46,9 @@ class Problem:
         layout = Layout.of(values.shape, slice_axes)
         if 0 in values.shape:
             raise InputError(f"the array is empty: its shape is {values.shape}")
-        if not known.any():
-            raise InputError("no entry is observed: there is nothing to complete from")
         y, inner_known, exponent = kind.scaled(values, known, layout)
+        if not inner_known.any():
+            raise InputError("no entry is observed: there is nothing to complete from")
         return cls(y, inner_known, exponent, layout)
 
     @property
@@ -70,6 +70,11 @@ class Problem:
     def settled(self) -> Any:
         """True where nothing is to be filled: what is known, and what is ignored."""
         return self.observed if self.ignored is None else self.observed | self.ignored
+
+    @property
+    def left_out(self) -> int:
+        """How many entries are ignored."""
+        return 0 if self.ignored is None else int((self.ignored & ~self.observed).sum())
 
     def leaving(self, ignored: Any) -> Problem:
         """Return the problem with entries, given in the array's axes, that are not to be filled: they are no holes.

@@ -35,7 +35,8 @@ class Run:
 
     def __init__(self, problem: Problem, method: Any, rng: Any = None, state: Any = None, k: int = 0) -> None:
         self.problem, self.method = problem, method
-        self.work = Workspace(rng, kernels.of(problem.y).empty)
+        kind = kernels.of(problem.y)
+        self.work = Workspace(rng, kind.empty, kind.reuses)
         self.state, self.k, self.seconds, self.status = state, k, 0.0, Status.INTERRUPTED
         # Single precision takes half the time and memory as long as residuals are far above what it loses.
         self._single = method.single > 0 and (state is None or is_single(state))

@@ -121,6 +121,11 @@ class Layout:
         return math.prod(self.shape[axis] for axis in self.rest)
 
     @property
+    def size(self) -> int:
+        """The number of entries."""
+        return math.prod(self.shape)
+
+    @property
     def slice_shape(self) -> tuple[int, int]:
         """The shape (n1, n2) of a frontal slice."""
         return self.shape[self.slice_axes[0]], self.shape[self.slice_axes[1]]
@@ -136,7 +141,7 @@ class Layout:
 
     def outer(self, x: np.ndarray) -> np.ndarray:
         """Undo :meth:`inner` and :meth:`stack`: a view with the axes of the original array."""
-        return np.transpose(x.reshape(self.inner_shape), np.argsort(self.rest + self.slice_axes))
+        return np.transpose(x.reshape(self.inner_shape), tuple(np.argsort(self.rest + self.slice_axes).tolist()))
 
     def stack(self, x: np.ndarray) -> np.ndarray:
         """Return x as a stack of frontal slices, shape (n3, n1, n2)."""

@@ -91,14 +91,15 @@ def _followed(
     return run, records
 
 
-def undetermined(method: Method, problem: Problem, cut: Patches | None) -> np.ndarray:
+def undetermined(method: Method, problem: Problem, cut: Patches | None) -> Any:
     """Return the missing entries of which the method says nothing, in the array's axes."""
-    blind = method.undetermined(problem) & ~problem.settled
+    blind = method.undetermined(problem)
+    blind = blind if problem.ignored is None else blind & ~problem.ignored
     blind = kernels.of(blind).outer(blind, problem.layout)
     return blind if cut is None else cut.join(blind)
 
 
-def from_nearby(x: Any, blind: np.ndarray, problem: Problem, nearby: bool) -> Any:
+def from_nearby(x: Any, blind: Any, problem: Problem, nearby: bool) -> Any:
     """Return x with something to stand on where the model says nothing, and say so."""
     how = "what was chosen takes them from the known entries nearby"
     if not kernels.of(problem.y).numpy:
@@ -107,8 +108,8 @@ def from_nearby(x: Any, blind: np.ndarray, problem: Problem, nearby: bool) -> An
         filled = METHODS["interpolate"].configured()
         fill = problem.unscaled(np.array(Run(problem, filled).finished()).reshape(problem.y.shape))
         x, how = np.where(blind, fill, x), "they were interpolated along the smoothest axis"
-    many = int(blind.sum())
-    share = many / int((~problem.observed).sum())
+    many = kernels.of(blind).count(blind)
+    share = many / (problem.layout.size - problem.count)
     warnings.warn(
         f"{many} of the missing entries ({share:.1%}) lie in slices, rows or columns of which nothing is"
         f" known: low rank says nothing of them; {how} (result.undetermined)",

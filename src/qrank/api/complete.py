@@ -168,17 +168,18 @@ def _completed(
     cut = Patches(layout, patch) if patch != 0 else None
     stack = layout if cut is None else Layout.of(cut.parted, cut.slice_axes)
     check_fits(kind, y, known, stack, chosen, bool(holdout), marked=observed is None)
-    problem = Problem.of(y, known, slice_axes).leaving(ignored)
+    problem = whole = Problem.of(y, known, slice_axes).leaving(ignored)
     fixed, rng = rng is not None, np.random.default_rng(rng)
     if cut is not None:
         if earlier is not None:
             raise InputError("a run on patches cannot start from an earlier answer: leave out patch, or earlier")
-        problem = Problem.of(cut.split(kind.values(y), 0), cut.split(known, False), cut.slice_axes)
+        values, mask = kind.patched(cut, kind.values(y), 0), kind.patched(cut, known, False)
+        problem = Problem.of(values, mask, cut.slice_axes)
         problem = problem if ignored is None else problem.leaving(cut.split(ignored, True))
     check_fits(kind, problem.y, known, stack, chosen, bool(holdout))  # now that it is known what had to be copied
     with journal:
-        if chosen.fit.exact and (known if ignored is None else known | ignored).all():
-            found = Answer(kind.copy(problem.y), Status.COMPLETE)
+        if chosen.fit.exact and whole.count == layout.size - whole.left_out:
+            found = Answer(kernels.of(problem.y).copy(problem.y), Status.COMPLETE)
         else:
             more = [one for one in (None if earlier is None else earlier.x, ignored) if one is not None]
             journal.begin(problem, chosen, rng, fixed, patch, holdout, *more)
@@ -191,7 +192,7 @@ def _completed(
             x, error = cut.join(x), None if error is None else cut.join(error)
         blind = known & ~known if found.status is Status.COMPLETE else undetermined(chosen, problem, cut)
         if blind.any():
-            x = from_nearby(x, blind, Problem.of(y, known, slice_axes), chosen.nearby and found.judged)
+            x = from_nearby(x, blind, whole, chosen.nearby and found.judged)
         x = chosen.fit.restore(kind.typed(within(x, limits, integer), y), y, known)
         transform = found.transform if cut is None else None  # it is that of the patches
         x, shown = as_given(x, error, y, kind, ignored)

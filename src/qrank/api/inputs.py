@@ -63,11 +63,13 @@ def within(x: Any, limits: tuple[float | None, float | None], integer: bool) -> 
 
 def check_kind(kind: Kernels, method: Method, y: Any) -> None:
     """Say which methods there are for arrays of a kind, where the one that was asked for is not among them."""
-    if method.numpy_only and not kind.numpy:
-        those = ", ".join(name for name, one in METHODS.items() if one.numpy_only is False)
+    able = kind.methods or [name for name, one in METHODS.items() if one.numpy_only is False]
+    chooses = isinstance(method, Auto) and bool(kind.among)
+    if not kind.numpy and not chooses and (method.numpy_only or (kind.methods and method.name not in able)):
+        auto = "auto" if kind.among else "auto with effort='fast'"
         raise KindError(
             f"method '{method.name}' is for NumPy arrays, not for {type(y).__module__}.{type(y).__name__}; these can be completed"
-            f" by {those}, and by auto with effort='fast'"
+            f" by {', '.join(able)}, and by {auto}"
         )
 
 

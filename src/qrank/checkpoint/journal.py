@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import shutil
 import time
 import warnings
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import kernels
 from ..errors import CheckpointWarning, FileError, InputError
 from ..problem import Problem
 from ..result import Record, Status
@@ -60,6 +62,7 @@ class Checkpoint:
         """Remove the file and what an interrupted write has left."""
         for file in (self.file, tree.beside(self.file)):
             file.unlink(missing_ok=True)
+        shutil.rmtree(tree.parts(self.file), ignore_errors=True)
 
 
 class Journal:
@@ -102,10 +105,9 @@ class Journal:
         """
         if self.checkpoint is None:
             return
-        if not isinstance(problem.y, np.ndarray):
-            raise InputError(f"a checkpoint is kept of NumPy arrays only, not of {type(problem.y).__name__}")
         layout, path = problem.layout, self.checkpoint.file
-        data = fingerprint(problem.y, problem.observed, problem.exponent, layout.shape, layout.slice_axes, settings)
+        arrays = [kernels.of(a).digest(a) for a in (problem.y, problem.observed)]
+        data = fingerprint(*arrays, problem.exponent, layout.shape, layout.slice_axes, settings)
         self._made = {"version": __version__, "data": data, "options": fingerprint(method), "method": str(method)}
         self._start = rng.bit_generator.state
         try:
@@ -145,7 +147,7 @@ class Journal:
                 f"the checkpoint {self.checkpoint and self.checkpoint.path} goes on with {kept['name']} where {method.name}"
                 " is to run: it was made with other libraries; remove it to start anew"
             )
-        run = Run(problem, method, rng, kept["state"], kept["k"])
+        run = Run(problem, method, rng, revived(kept["state"], problem.y), kept["k"])
         run.seconds, run.status = kept["seconds"], Status[kept["status"]]
         run.work.rng.bit_generator.state = kept["rng"]
         self._records = [Record(*values) for values in kept["records"]]
@@ -219,3 +221,17 @@ class Journal:
             "rng": run.work.rng.bit_generator.state,
             "records": [tuple(getattr(one, f.name) for f in dataclasses.fields(one)) for one in self._records],
         }
+
+
+def revived(state: Any, y: Any) -> Any:
+    """Return a state of a file with its arrays taken up again for a run on y.
+
+    >>> revived((1, [2.0]), np.zeros(3))
+    (1, [2.0])
+    """
+    if isinstance(state, tree.Kept):
+        return kernels.of(y).revived(state.said, state.folder, y)
+    if isinstance(state, tuple | list):
+        parts = [revived(one, y) for one in state]
+        return type(state)(*parts) if hasattr(state, "_fields") else type(state)(parts)
+    return state

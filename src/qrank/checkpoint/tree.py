@@ -12,14 +12,16 @@ import hashlib
 import json
 import math
 import os
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
-from ..errors import FileError, InputError
+from .. import kernels
+from ..errors import FileError
 
 MAGIC = b"qrank checkpoint 1\n"
 DIGEST = hashlib.sha256().digest_size
@@ -39,7 +41,8 @@ def save(path: Path, tree: Any) -> None:
     {'x': (array([0., 1., 2.]), None), 'k': 7}
     """
     arrays: list[np.ndarray] = []
-    text = json.dumps({"tree": _packed(tree, arrays), "arrays": [_described(a) for a in arrays]}).encode()
+    others = {one.name for one in parts(path).glob("*")}
+    text = json.dumps({"tree": _packed(tree, arrays, parts(path)), "arrays": [_described(a) for a in arrays]}).encode()
     new = beside(path)
     with new.open("wb") as stream:
         digest = hashlib.sha256()
@@ -56,6 +59,8 @@ def save(path: Path, tree: Any) -> None:
             os.fsync(folder)
         finally:
             os.close(folder)
+    for name in others:  # what only the old file needed
+        shutil.rmtree(parts(path) / name, ignore_errors=True)
 
 
 def load(path: Path) -> Any:
@@ -72,7 +77,7 @@ def load(path: Path) -> Any:
             try:
                 said = json.loads(stream.read(length))
                 arrays = [_read(stream, *described) for described in said["arrays"]]
-                return _unpacked(said["tree"], arrays)
+                return _unpacked(said["tree"], arrays, parts(path))
             except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
                 raise _damaged(path) from error
     except OSError as error:
@@ -86,6 +91,22 @@ def beside(path: Path) -> Path:
     'run.ckpt.new'
     """
     return path.with_name(path.name + ".new")
+
+
+def parts(path: Path) -> Path:
+    """Return the folder beside a file that has the arrays that are not in memory.
+
+    >>> parts(Path("run.ckpt")).name
+    'run.ckpt.parts'
+    """
+    return path.with_name(path.name + ".parts")
+
+
+class Kept(NamedTuple):
+    """An array that is not in memory, where it was kept: `kernels.revived` takes it up again."""
+
+    said: dict[str, Any]
+    folder: Path
 
 
 def _damaged(path: Path) -> FileError:
@@ -128,26 +149,26 @@ def _dtype(name: str) -> np.dtype:
     return kind
 
 
-def _packed(value: Any, arrays: list[np.ndarray]) -> Any:
+def _packed(value: Any, arrays: list[np.ndarray], folder: Path) -> Any:
     """Return a value as JSON knows it; whatever is more than a number, a word or None is a list that begins with what it is."""
     if value is None or type(value) in (bool, int, float, str):
         return value
     if isinstance(value, dict):
-        return ["dict", {str(key): _packed(one, arrays) for key, one in value.items()}]
+        return ["dict", {str(key): _packed(one, arrays, folder) for key, one in value.items()}]
     if hasattr(type(value), "_fields") and _named(name := f"{type(value).__module__}:{type(value).__qualname__}"):
-        return [name, *(_packed(one, arrays) for one in value)]
+        return [name, *(_packed(one, arrays, folder) for one in value)]
     if type(value) in (tuple, list):
-        return [type(value).__name__, *(_packed(one, arrays) for one in value)]
+        return [type(value).__name__, *(_packed(one, arrays, folder) for one in value)]
     if isinstance(value, np.ndarray) and value.dtype.kind in KINDS:
         arrays.append(value)
         return ["array", len(arrays) - 1]
     if isinstance(value, np.generic) and value.dtype.kind in KINDS:
         # It keeps its type in products with arrays, unlike a number of Python's.
         return ["scalar", value.dtype.str, value.tobytes().hex()]
-    raise InputError(f"a state that holds a {type(value).__qualname__} cannot be written: only arrays and numbers can")
+    return ["kept", json.dumps(kernels.of(value).kept(value, folder))]
 
 
-def _unpacked(value: Any, arrays: list[np.ndarray]) -> Any:
+def _unpacked(value: Any, arrays: list[np.ndarray], folder: Path) -> Any:
     if not isinstance(value, list):
         return value
     kind, *parts = value
@@ -155,9 +176,11 @@ def _unpacked(value: Any, arrays: list[np.ndarray]) -> Any:
         return arrays[parts[0]]
     if kind == "scalar":
         return np.frombuffer(bytes.fromhex(parts[1]), _dtype(parts[0]))[0]
+    if kind == "kept":
+        return Kept(json.loads(parts[0]), folder)
     if kind == "dict":
-        return {key: _unpacked(one, arrays) for key, one in parts[0].items()}
-    inner = [_unpacked(one, arrays) for one in parts]
+        return {key: _unpacked(one, arrays, folder) for key, one in parts[0].items()}
+    inner = [_unpacked(one, arrays, folder) for one in parts]
     if kind in ("tuple", "list"):
         return tuple(inner) if kind == "tuple" else inner
     make = _named(kind)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .. import kernels
 from ..checkpoint import Journal
 from ..methods import METHODS, Auto
 from ..methods.joined import Joined
@@ -16,6 +17,7 @@ from ..methods.views import Views
 from ..problem import Problem
 from ..result import Choice, OnStep, Plan, Record, Status, Trial
 from . import candidates
+from .apart import best_of
 from .candidates import Candidate
 from .final import finals
 from .hide import hidden
@@ -95,6 +97,9 @@ def tried(problem: Problem, auto: Auto, rng: np.random.Generator, on_step: OnSte
 def choose(problem: Problem, auto: Auto, rng: np.random.Generator, on_step: OnStep | None, journal: Journal) -> Chosen:
     """Complete a problem by what is best for it; the journal gives the runs."""
     begun = time.perf_counter() - journal.seconds
+    if (names := kernels.of(problem.y).among) is not None:
+        run, records, choice = best_of(problem, names, rng, on_step, journal)
+        return Chosen(run.answer(), None, run.status, records, choice, judged=False)
     if auto.effort == "fast" or auto.noise is not None or problem.count < FEW:
         return _fast(problem, rng, on_step, begun, journal, auto, simply=problem.count == 1)
     found = tried(problem, auto, rng, on_step, journal)

@@ -6,8 +6,7 @@ import json as json_text
 import os
 import shlex
 import sys
-import warnings
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,7 +15,6 @@ import typer
 from rich.console import Console
 
 from .. import files
-from ..api import Estimate, complete, estimated
 from ..checkpoint import Checkpoint
 from ..errors import InputError
 from ..files import Loaded
@@ -30,11 +28,13 @@ from ..kernels.free import free_memory
 from ..methods import Auto, Method, method_named
 from ..patches import Patches
 from ..report import check_packages, write_report
-from ..result import Completion, OnStep, Status
+from ..result import Completion, Status
 from ..tensor import Layout
 from ..text import duration, in_bytes
 from . import options
+from .by_chunks import NOT_BY_CHUNKS, Holes, Where, fill_by_chunks
 from .groups import grouped
+from .job import Job
 from .outcome import check_apart, told_truly
 from .progress import Stopper, live_line
 from .quality import quality, sentence
@@ -59,6 +59,7 @@ def fill(
     lacking: options.MissingOptions,
     table: TableOptions,
     limits: RangeOptions,
+    where: Where,
     drop: Annotated[float | None, Opt(help="Remove this share at random first, to try things out.")] = None,
     slice_axes: options.SliceAxes = None,
     patch: Annotated[
@@ -69,10 +70,7 @@ def fill(
     effort: Annotated[str | None, Opt(help="Of auto: fast, balanced or best.")] = None,
     option: Annotated[list[str] | None, Opt("--option", help="An option of the method, name=value; repeat.")] = None,
     preset: options.Preset = None,
-    holdout: Annotated[
-        float | None,
-        Opt(help="Share of known entries to measure the error on while it runs; auto hides its own. [0.01]"),
-    ] = None,
+    holdout: options.Holdout = None,
     seed: options.Seed = 0,
     checkpoint: Annotated[
         Path | None, Opt(help="Keep the run in this file: the same command goes on where a run was stopped or killed.")
@@ -92,17 +90,19 @@ def fill(
     killed goes on by the same command, to the same answer; the file is removed when the output is written.
     """
     configured = _configured(method, preset, option, effort)
-    chooses = isinstance(configured, Auto)
-    check_place(report, "the report", (".html", ".htm"))
-    if report is not None:
-        check_packages()
+    _check_report(report)
     kept = _checkpoint(checkpoint, source, output, report)
+    if where.asked:
+        given = (patch, part.frames, part.resize, part.grey, dtype, holdout, report)
+        others = dict(zip(NOT_BY_CHUNKS, given, strict=True))
+        holes = Holes.of(lacking, drop)
+        return fill_by_chunks(where, source, output, holes, slice_axes, configured, seed, kept, others, quiet, json)
+    chooses = isinstance(configured, Auto)
     loaded, axes = part.load(source, slice_axes, table)
     files.check_output(output, loaded)
     check_apart(report, "the report", [source, output, *lacking.files, *loaded.meta.get("files", ())])
-    work_type, rng = _work_type(dtype, loaded.data.dtype), np.random.default_rng(seed)
-    if loaded.data.dtype.kind == "f":
-        loaded = replace(loaded, data=loaded.data.astype(work_type, copy=False))
+    loaded, work_type = _typed(loaded, dtype)
+    rng = np.random.default_rng(seed)
     loaded, gone, left = lacking.masks(loaded)
     settled = gone if left is None else gone | left
     hidden = missing_mask(loaded, drop=drop, rng=rng) & ~settled if drop else np.zeros_like(gone)
@@ -116,69 +116,6 @@ def fill(
     job = Job(loaded, layout, gone, hidden, gone | hidden, configured, work_type, settings, said)
     with told_truly(output):
         _fill(job, source, output, report, quiet or json, json)
-
-
-@dataclass(frozen=True, eq=False)
-class Job:
-    """What is to be filled, and how."""
-
-    loaded: Loaded
-    layout: Layout
-    gone: np.ndarray  # True where the file lacks an entry
-    hidden: np.ndarray  # True where a known entry is left out to try things out
-    missing: np.ndarray  # True where an entry is to be filled: it is gone or hidden
-    method: Method
-    dtype: np.dtype  # to compute in
-    settings: dict[str, Any]  # patch, rng, holdout, checkpoint, bounds, integer and ignore of qrank.complete
-    said: list[str]  # what was made of the data without being asked
-
-    @property
-    def untold(self) -> np.ndarray:
-        """True where the file does not tell what would be right: the entry is gone or ignored."""
-        left = self.settings["ignore"]
-        return self.gone if left is None else self.gone | left
-
-    @property
-    def holes(self) -> np.ndarray:
-        """True where an entry is to be filled; without those that only pad a folded table."""
-        return unfolded(self.missing, self.loaded)[0]
-
-    def facts(self) -> dict[str, Any]:
-        """Return what is known before the run, for scripts."""
-        return {
-            "shape": list(self.layout.shape),
-            "axes": list(self.loaded.axes),
-            "slice_axes": list(self.layout.slice_axes),
-            "dtype": str(self.loaded.data.dtype),
-            "missing": int(self.holes.sum()),
-            "missing_share": float(self.holes.mean()),
-            "patch": self.settings["patch"],
-            "method": str(self.method),
-        }
-
-    def slices(self) -> str:
-        """Return what a slice is, in words."""
-        names, side = self.loaded.axes, self.settings["patch"]
-        pair = " x ".join(names[axis] for axis in self.layout.slice_axes)
-        if side:
-            return f"patches of {side} x {side} in {pair} (--patch 0: the whole picture)"
-        third = " and ".join(names[axis] for axis in self.layout.rest) or "none (a single slice)"
-        return f"{pair}; third mode: {third}, length {self.layout.n3}"
-
-    def estimate(self) -> Estimate:
-        """Return what the run will take: of copies one in the type to compute in, the problem's, and one without what is held out."""
-        side, n = self.settings["patch"], self.missing.size
-        cut = Patches(self.layout, side) if side else None
-        layout = self.layout if cut is None else Layout.of(cut.parted, cut.slice_axes)
-        arrays = (self.loaded.data.dtype != self.dtype) + 1 + bool(self.settings["holdout"])
-        copies = arrays * n * self.dtype.itemsize + (2 + bool(self.settings["holdout"])) * n
-        return estimated(layout, self.dtype, self.method, 1 - float(self.missing.mean()), copies)
-
-    def run(self, on_step: OnStep) -> Completion:
-        """Fill what is missing; the answer has the type that is computed in."""
-        work, axes = self.loaded.data.astype(self.dtype, copy=False), self.layout.slice_axes
-        with warnings.catch_warnings(action="ignore", category=UserWarning):  # the status says it
-            return complete(work, ~self.missing, self.method, axes, on_step=on_step, **self.settings)
 
 
 def _fill(job: Job, source: str, output: str, report: Path | None, quiet: bool, json: bool) -> None:
@@ -249,6 +186,21 @@ def native(x: np.ndarray, loaded: Loaded, fit: Fit, known: np.ndarray) -> np.nda
         return x
     x = without_nodata(restore(x, loaded.data.dtype, loaded.name), loaded, ~known)
     return fit.restore(x, loaded.data, known)
+
+
+def _check_report(path: Path | None) -> None:
+    """Refuse a place for the report that cannot be one, and say what it needs."""
+    check_place(path, "the report", (".html", ".htm"))
+    if path is not None:
+        check_packages()
+
+
+def _typed(loaded: Loaded, asked: str | None) -> tuple[Loaded, np.dtype]:
+    """Return the data and the type to compute in, which floats have at once."""
+    dtype = _work_type(asked, loaded.data.dtype)
+    if loaded.data.dtype.kind == "f":
+        loaded = replace(loaded, data=loaded.data.astype(dtype, copy=False))
+    return loaded, dtype
 
 
 def _checkpoint(path: Path | None, *others: str | Path | None) -> Checkpoint | None:

@@ -33,7 +33,17 @@ Frames = Annotated[str | None, Option(help="Take a part of the frames, as A:B.")
 Resize = Annotated[str | None, Option(help="HEIGHTxWIDTH or a factor such as 0.5, for pictures and videos.")]
 Grey = Annotated[bool, Option("--grey", help="Mix the colours first.")]
 Preset = Annotated[str | None, Option(help="default, or paper: the paper's parameters.")]
+Holdout = Annotated[
+    float | None,
+    Option(help="Share of known entries to measure the error on while it runs; auto hides its own. [0.01]"),
+]
 Seed = Annotated[int, Option(help="For whatever is random.")]
+Workers = Annotated[int | None, Option(help="Fill by chunks in so many processes (Dask).")]
+Memory = Annotated[
+    str | None, Option(help="Fill by chunks, within so much memory a process: 4GB; alone: in threads of this one.")
+]
+Cluster = Annotated[str | None, Option(help="Fill by chunks on the Dask cluster of this address.")]
+Scratch = Annotated[Path | None, Option(help="Folder for chunks while the run lasts; all workers must see it.")]
 Quiet = Annotated[bool, Option("--quiet", "-q", help="Say nothing but errors.")]
 Json = Annotated[bool, Option("--json", help="Print one JSON object, for scripts.")]
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from .base import Kernels
 from .host import Host
+
+# Kinds of packages that are extras: where their arrays come, the package is there, and the module says which kinds it has.
+LATE = {"dask": "qrank.kernels.chunked"}
 
 _kinds: list[tuple[type, Kernels]] = []
 _host = Host()
@@ -27,19 +31,20 @@ def of(array: Any) -> Kernels:
     >>> type(of(np.zeros(3))).__name__
     'Host'
     """
-    for kind, kernels in _kinds:
-        if isinstance(array, kind):
-            return kernels
-    if isinstance(array, np.ndarray):
-        return _host
+    found = next((kernels for kind, kernels in _kinds if isinstance(array, kind)), None)
+    if found is not None or isinstance(array, np.ndarray):
+        return found or _host
+    packages = {base.__module__.partition(".")[0] for base in type(array).__mro__}
     for package in ("torch", "cupy"):
-        if any(base.__module__.partition(".")[0] == package for base in type(array).__mro__) and hasattr(
-            array, "device"
-        ):
+        if package in packages and hasattr(array, "device"):
             from .device import kernels_of
 
             return kernels_of(array, package)
-    return _host
+    for package in packages & LATE.keys():
+        for kind, kernels in import_module(LATE[package]).kinds():
+            register(kind, kernels)
+        found = next((kernels for kind, kernels in _kinds if isinstance(array, kind)), None)
+    return found or _host
 
 
 __all__ = ["Kernels", "of", "register"]

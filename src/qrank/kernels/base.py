@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
-from ..errors import KindError
+from ..errors import InputError, KindError
 
 
 class Kernels:
@@ -18,8 +19,14 @@ class Kernels:
     - known(array, observed): boolean, True where an entry is known
     - values(array): its numbers in the floating type to compute in
     - scaled(values, known, layout): y (slices last, 0 where missing), the mask alike, the exponent of the scale
+    - glimpse(array, known): a part of both in memory, as NumPy arrays, to guess from what kind of data they are
+    - patched(cut, array, fill): the array cut into patches (`qrank.patches`)
     - fibre_counts(mask): for each axis how many fibres have 0, 1, … known entries, NumPy arrays
     - free_memory(): the bytes that can still be taken where its arrays are, None: unknown
+    - blind(mask, fibres): boolean, of the mask's shape: True where of one of the fibres, given as axes of the stack, nothing is known
+    - count(mask): how many are True
+    - kept(a, folder), revived(said, folder, y): an array of a state written for a checkpoint, and read again for a run on y
+    - digest(a): what `checkpoint.fingerprint` takes for the array
     - unscaled(x, layout, exponent): x in the unit and the axes of the array
     - typed(x, array): x with the floating type of the array
     - keep(x, array, known): x, with the array's own values where they are known
@@ -58,6 +65,7 @@ class Kernels:
     - under_left(rows, s, t, work): T x_3 Q = U diag(s), a stack, for Q = T_(3)^T U / s known by rows = U^T
     - from_left(g, rows, s, t, work): G x_3 Q^T for that Q
     - principal(t, r, out=None, work=None): V = PCA(T, 3, r), and the singular values
+    - learned(t, r, spare, work): V for the result, made in the memory of ``spare``; None where that would be too much
     - under_principal(t, r): T x_3 V
     - matmul(a, b, out=None)
     - slope(turn, b, prox, v=None): B (turn^T B - prox)^T, B = b or v^T b
@@ -68,6 +76,11 @@ class Kernels:
     """
 
     numpy = False  # whether arrays are NumPy's, as methods need them that are not written on these operations
+    methods: tuple[str, ...] | None = (
+        None  # those that can run on this kind; None: all that are written on these operations
+    )
+    among: tuple[str, ...] | None = None  # the methods that `auto` tries for this kind, on a part in memory; None: all
+    reuses = True  # the memory of arrays that are not needed any more serves again (`Workspace.lend`)
 
     def free_memory(self) -> int | None:
         """Return that it is not known: then no run is refused before it starts."""
@@ -76,6 +89,37 @@ class Kernels:
     def brought(self, m: Any) -> Any:
         """Return a NumPy array as one of this kind: as it is, where `product` and the like take it so."""
         return m
+
+    def blind(self, mask: Any, fibres: Any) -> Any:
+        """Return where nothing is known along one of the given axes."""
+        found = mask & ~mask
+        for axes in fibres:
+            found = found | ~mask.any(axis=axes, keepdims=True)
+        return found
+
+    def count(self, mask: Any) -> int:
+        """Return how many entries of a mask are True."""
+        return int(mask.sum())
+
+    def digest(self, a: Any) -> Any:
+        """Return the array itself."""
+        return a
+
+    def glimpse(self, array: Any, known: Any) -> tuple[Any, Any]:
+        """Return all of it: it is in memory."""
+        return array, known
+
+    def patched(self, cut: Any, array: Any, fill: Any) -> Any:
+        """Return the array cut into patches."""
+        return cut.split(array, fill)
+
+    def learned(self, t: Any, r: int, spare: Any, work: Any) -> Any:
+        """Return V = PCA(T, 3, r) for the result, in the memory of ``spare`` where it is as large."""
+        return self.principal(t, r, spare, work)[0]
+
+    def kept(self, a: Any, folder: Path) -> Any:
+        """Write an array of a state into a new place in a folder, for good; return what `revived` needs, as JSON has it."""
+        raise InputError(f"a state that holds a {type(a).__qualname__} cannot be written: only arrays and numbers can")
 
     def __getattr__(self, operation: str) -> Any:
         if operation.startswith("_"):

@@ -17,9 +17,12 @@ class Workspace:
     becomes the next T; the memory of the last T is then the spare one (`lend`). Until G is made, it is room to work in.
     """
 
-    def __init__(self, rng: np.random.Generator | int | None = None, empty: Callable[..., Any] = np.empty) -> None:
+    def __init__(
+        self, rng: np.random.Generator | int | None = None, empty: Callable[..., Any] = np.empty, reuses: bool = True
+    ) -> None:
         self.rng = np.random.default_rng(rng)
         self._empty = empty  # of the kind of array that the run works on
+        self._reuses = reuses
         self._buffers: dict[str, np.ndarray] = {}
         self._parts: dict[str, Workspace] = {}
 
@@ -38,11 +41,12 @@ class Workspace:
 
     def lend(self, name: str, array: np.ndarray) -> None:
         """Use a C-contiguous array that is not needed any more for what is called so from now on."""
-        self._buffers[name] = array.reshape(-1)
+        if self._reuses:
+            self._buffers[name] = array.reshape(-1)
 
     def part(self, name: str) -> Workspace:
         """Return a workspace within this one, with names of its own and the same generator."""
-        return self._parts.setdefault(name, Workspace(self.rng, self._empty))
+        return self._parts.setdefault(name, Workspace(self.rng, self._empty, self._reuses))
 
 
 _local = threading.local()

@@ -6,6 +6,7 @@ and V = T_(3)^T U / s. Squaring loses what is small beside s_1, so what matters 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -56,19 +57,36 @@ def short_side(t: np.ndarray, lam: float, r: int, work: Workspace) -> tuple[np.n
     a = flat.T if wide else flat
     space = work.array("spare", (t.size,), t.dtype)  # idle until G is made
     square = gram(a, work.array("gram", (short, short), t.dtype), space)
-    energy = float(np.trace(square))
-    sure = tells(energy, lam, t.dtype)
-    near = not sure and tells(energy, DROWNING * lam, t.dtype)
-    if near and t.dtype.itemsize < 8 and (not wide or short < THREADED):
-        s, exact = eigenpairs(double_gram(a), lam * lam)
-        s, rows = s.astype(t.dtype), square[: len(exact)]
+    rows, s, sure = pairs(square, lam, r, wide, lambda: double_gram(a), space)
+    if wide and not sure and (lost := drowned(s)).any():
+        s[lost] = lengths(flat, rows[lost].T)
+    return rows, s, sure
+
+
+def pairs(
+    square: np.ndarray,
+    lam: float,
+    r: int,
+    wide: bool,
+    double: Callable[[], np.ndarray],
+    space: np.ndarray | None = None,
+) -> tuple[np.ndarray, np.ndarray, bool]:
+    """Return what `short_side` does, of a Gram matrix, which is overwritten; ``double`` makes it in double precision."""
+    dtype, energy = square.dtype, float(np.trace(square))
+    sure = tells(energy, lam, dtype)
+    near = not sure and tells(energy, DROWNING * lam, dtype)
+    if near and dtype.itemsize < 8 and (not wide or len(square) < THREADED):
+        s, exact = eigenpairs(double(), lam * lam)
+        s, rows = s.astype(dtype), square[: len(exact)]
         rows[...] = exact
     else:
         s, rows = eigenpairs(square, lam * lam if sure else -np.inf, space)
-    s, rows = s[:r], rows[:r]
-    if wide and not sure and (drowned := s < gram_safe(t.dtype) * s[0]).any():
-        s[drowned] = lengths(flat, rows[drowned].T)
-    return rows, s, sure
+    return rows[:r], s[:r], sure
+
+
+def drowned(s: np.ndarray) -> np.ndarray:
+    """Return which singular values a Gram matrix cannot tell."""
+    return s < gram_safe(s.dtype) * s[0]
 
 
 def under_left(rows: np.ndarray, s: np.ndarray, t: np.ndarray, work: Workspace) -> np.ndarray:

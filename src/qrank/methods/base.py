@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from .. import kernels
 from ..errors import InputError, KindError, nearest
 from ..fit import Exact
 from ..kernels.memory import Workspace
@@ -118,9 +119,7 @@ class Method:
         A low rank along each axis says nothing of a slice, or of a row or column of all slices, of which nothing is known:
         zeros are as low in rank as anything.
         """
-        known = problem.mask
-        empty = ~known.any(axis=(1, 2), keepdims=True) | ~known.any(axis=(0, 2), keepdims=True)
-        return (empty | ~known.any(axis=(0, 1), keepdims=True)).reshape(problem.observed.shape)
+        return blind(problem, (1, 2), (0, 2), (0, 1))
 
     def resumed(self) -> Method:
         """Return the method as it goes on from an earlier answer that is nearly right: itself."""
@@ -155,6 +154,16 @@ class Method:
         shown = (f.name for f in dataclasses.fields(self) if f.repr or getattr(self, f.name) is not None)
         given = (f"{name}={short(getattr(self, name))}" for name in shown)
         return f"{self.name}({', '.join(given)})"
+
+
+def blind(problem: Problem, *fibres: tuple[int, ...]) -> Any:
+    """Return the entries of which nothing is known along one of the given axes of the stack, boolean, of y's shape.
+
+    >>> blind(Problem.of(np.ones((2, 2)), np.array([[True, True], [False, False]])), (2,))
+    array([[False, False],
+           [ True,  True]])
+    """
+    return kernels.of(problem.observed).blind(problem.mask, fibres).reshape(problem.observed.shape)
 
 
 def check_number(

@@ -27,6 +27,7 @@ from ..transforms import (
     wavelet,
 )
 from . import needs
+from .base import blind
 from .needs import Needs, Size
 from .tqn import Recipe
 
@@ -45,9 +46,7 @@ class FixedQ(Recipe):
 
     def undetermined(self, problem: Problem) -> Any:
         """Return rows and columns of which nothing is known in any slice: the transform tells a slice from the others."""
-        known = problem.mask
-        empty = ~known.any(axis=(0, 2), keepdims=True) | ~known.any(axis=(0, 1), keepdims=True)
-        return kernels.of(known).xp.broadcast_to(empty, known.shape).reshape(problem.observed.shape)
+        return blind(problem, (0, 2), (0, 1))
 
     def learner(self, problem: Problem) -> Learner:
         """Return who chooses Q, once."""
@@ -142,9 +141,7 @@ class Slicewise(FixedQ):
 
     def undetermined(self, problem: Problem) -> Any:
         """Return the rows and columns of each slice of which nothing is known."""
-        known = problem.mask
-        empty = ~known.any(axis=2, keepdims=True) | ~known.any(axis=1, keepdims=True)
-        return empty.reshape(problem.observed.shape)
+        return blind(problem, (2,), (1,))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

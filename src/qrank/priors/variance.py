@@ -53,6 +53,7 @@ class MaximalVariance(Learner):
         x = kind.from_left(shrunk.g, rows, s, t, work)
         return Proxed(x, state, shrunk.value, shrunk.rank, shrunk.slices)
 
-    def transform(self, x: np.ndarray, spare: np.ndarray, state: QState, work: Workspace) -> Transform:
+    def transform(self, x: np.ndarray, spare: np.ndarray, state: QState, work: Workspace) -> Transform | None:
         """Return PCA(X, 3, r) of the last X: during the run only the columns that survive the threshold are made."""
-        return Matrix(kernels.of(x).principal(x, self.r, spare, work)[0])
+        q = kernels.of(x).learned(x, self.r, spare, work)
+        return None if q is None else Matrix(q)

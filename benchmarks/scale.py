@@ -1,0 +1,242 @@
+"""Past memory: `qrank fill` by chunks on a generated array with a known truth, in processes and out of core, measured.
+
+    python -m benchmarks.scale                 512 x 512 x 6000 in float32, 6.3 GB: two workers of 2 GB; one process of 3 GB
+    python -m benchmarks.scale --small         a tenth of it, with limits to match
+    python -m benchmarks.scale --cost          seconds a step of NumPy, threads, disk and two processes at 240 x 432 x 480
+
+Every case is saved into out/scale.json as it ends, and all of them into the tables of docs/scale.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE, SAVED = ROOT / "docs" / "scale.md", ROOT / "out" / "scale.json"
+DIRECTIONS, RANK, NOISE, KNOWN = 8, 4, 0.02, 0.5
+BEGIN, END = "<!-- measured -->", "<!-- end -->"
+
+
+def course(n3: int) -> np.ndarray:
+    return np.random.default_rng(1).standard_normal((DIRECTIONS, n3)).astype(np.float32)
+
+
+def pictures(n1: int, n2: int) -> np.ndarray:
+    rng = np.random.default_rng(2)
+    left, right = rng.standard_normal((DIRECTIONS, n1, RANK)), rng.standard_normal((DIRECTIONS, RANK, n2))
+    return ((left @ right) / np.sqrt(RANK * DIRECTIONS)).astype(np.float32)
+
+
+def truth(shape: tuple[int, int, int], first: int, last: int) -> np.ndarray:
+    """The frames from first to last, (n1, n2, last - first)."""
+    n1, n2, n3 = shape
+    return np.einsum("aij,ak->ijk", pictures(n1, n2), course(n3)[:, first:last], optimize=True)
+
+
+def make(path: Path, shape: tuple[int, int, int], frames: int) -> None:
+    """Write the array, NaN where missing, a few frames at a time."""
+    import zarr
+
+    group = zarr.open_group(str(path), mode="w")
+    array = group.create_array("video", shape=shape, dtype="float32", chunks=(*shape[:2], frames))
+    for first in range(0, shape[2], frames):
+        rng, last = np.random.default_rng((3, first)), min(first + frames, shape[2])
+        x = truth(shape, first, last)
+        x += np.float32(NOISE) * rng.standard_normal(x.shape, dtype=np.float32)
+        x[rng.random(x.shape, dtype=np.float32) > KNOWN] = np.nan
+        array[:, :, first:last] = x
+
+
+def error(source: Path, found: Path, shape: tuple[int, int, int], frames: int) -> float:
+    """The relative error on what was missing, a few frames at a time."""
+    import zarr
+
+    given, filled = zarr.open_array(f"{source}/video", mode="r"), zarr.open_array(f"{found}/video", mode="r")
+    off = size = 0.0
+    for first in range(0, shape[2], frames):
+        last = min(first + frames, shape[2])
+        gone, x = np.isnan(np.asarray(given[:, :, first:last])), truth(shape, first, last)
+        off += float(np.square((np.asarray(filled[:, :, first:last]) - x)[gone], dtype=float).sum())
+        size += float(np.square(x[gone], dtype=float).sum())
+    return (off / size) ** 0.5
+
+
+class Watch(threading.Thread):
+    """Peak memory of a process and of all that it starts, and the bytes that they read and write."""
+
+    def __init__(self, pid: int) -> None:
+        super().__init__(daemon=True)
+        self.pid, self.peak, self.moved = pid, {}, {}
+
+    def run(self) -> None:
+        while Path(f"/proc/{self.pid}").exists():
+            for pid in self._family(self.pid):
+                try:
+                    status = Path(f"/proc/{pid}/status").read_text()
+                    io = dict(line.split(": ") for line in Path(f"/proc/{pid}/io").read_text().splitlines())
+                except (OSError, ValueError):
+                    continue
+                if "VmHWM" in status:
+                    self.peak[pid] = int(status.split("VmHWM:")[1].split()[0]) * 1024
+                    self.moved[pid] = int(io["rchar"]), int(io["wchar"])
+            time.sleep(0.2)
+
+    def _family(self, pid: int) -> list[int]:
+        children: list[str] = []
+        for task in Path(f"/proc/{pid}/task").glob("*/children"):  # any thread may have started one
+            with suppress(OSError):
+                children += task.read_text().split()
+        return [pid, *(one for child in children for one in self._family(int(child)))]
+
+
+def fill(source: Path, output: Path, scratch: Path, steps: int, *where: str) -> dict[str, Any]:
+    """Run the command; return what it tells, and what was measured."""
+    command = [sys.executable, "-m", "qrank", "fill", f"{source}::video", "-o", f"{output}::video", *where]
+    command += ["--method", "vmtqn", "--option", f"max_steps={steps}", "--scratch", str(scratch), "--json"]
+    start = time.perf_counter()
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    watch = Watch(process.pid)
+    watch.start()
+    told, _ = process.communicate()
+    watch.join()
+    if process.returncode:
+        raise SystemExit(f"{' '.join(command)} ended with {process.returncode}")
+    facts = json.loads(told)
+    read, written = (sum(numbers) for numbers in zip(*watch.moved.values(), strict=True))
+    client = watch.peak.pop(process.pid)
+    return {
+        "where": " ".join(where),
+        "steps": facts["steps"],
+        "seconds a step": facts["seconds"] / facts["steps"],
+        "seconds in all": time.perf_counter() - start,
+        "peak of the client": client,
+        "largest peak of a worker": max(watch.peak.values(), default=0),
+        "bytes read": read,
+        "bytes written": written,
+        "busy": os.getloadavg()[0],
+    }
+
+
+def scale(shape: tuple[int, int, int], steps: int, workers: str, alone: str, frames: int) -> list[dict[str, Any]]:
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder, "given.zarr")
+        make(source, shape, frames)
+        for where in (("--workers", "2", "--memory", workers), ("--memory", alone)):
+            output = Path(folder, "filled.zarr")
+            one = fill(source, output, Path(folder), steps, *where)
+            one |= {"shape": " x ".join(map(str, shape)), "error": error(source, output, shape, frames)}
+            print(json.dumps(one), flush=True)
+            found.append(one)
+    return found
+
+
+def cost(steps: int) -> list[dict[str, Any]]:
+    """Seconds a step of the same run in four places."""
+    import dask.array as da
+    from dask import config
+    from distributed import Client, LocalCluster
+
+    import qrank
+
+    shape = (240, 432, 480)
+    x = truth(shape, 0, shape[2]) + np.float32(NOISE) * np.random.default_rng(0).standard_normal(shape, np.float32)
+    known = np.random.default_rng(1).random(shape, np.float32) < KNOWN
+
+    def timed(name: str, y: Any, observed: Any) -> dict[str, Any]:
+        times: list[float] = []
+        qrank.complete(y, observed, "vmtqn", max_steps=steps, on_step=lambda _: times.append(time.perf_counter()))
+        one = {"shape": "240 x 432 x 480", "where": name, "seconds a step": float(np.median(np.diff(times)))}
+        print(json.dumps(one := one | {"busy": os.getloadavg()[0]}), flush=True)
+        return one
+
+    chunks: Any = (240, 432, 12)
+    lazy = da.from_array(x, chunks), da.from_array(known, chunks)
+    found = [timed("NumPy", x, known)]
+    with config.set({"scheduler": "threads"}):
+        found.append(timed("Dask, threads, in memory", *lazy))
+        with config.set({"qrank.memory": "600MB"}):
+            found.append(timed("Dask, threads, out of core", *lazy))
+    with LocalCluster(2, threads_per_worker=1, memory_limit="2GB", dashboard_address=":0") as cluster, Client(cluster):
+        found.append(timed("Dask, two processes", *lazy))
+    return found
+
+
+def page(saved: dict[str, list[dict[str, Any]]]) -> None:
+    """Write what is saved into the tables of the page."""
+    rows = ["| array | where | steps | error | seconds a step | peak: client, worker | read, written a step | load |"]
+    rows.append("|---|---|---|---|---|---|---|---|")
+    for one in (one for name, cases in saved.items() if name != "cost" for one in cases):
+        peaks = f"{one['peak of the client'] / 1e9:.2f} GB, {one['largest peak of a worker'] / 1e9:.2f} GB"
+        moved = f"{one['bytes read'] / one['steps'] / 1e9:.2f} GB, {one['bytes written'] / one['steps'] / 1e9:.2f} GB"
+        told = (
+            f"{one['steps']} | {one['error']:.1%} | {one['seconds a step']:.1f} | {peaks} | {moved} | {one['busy']:.0f}"
+        )
+        rows.append(f"| {one['shape']} | `{one['where']}` | {told} |")
+    if cost := saved.get("cost"):
+        rows += ["", "| 240 x 432 x 480, float32 | seconds a step | times NumPy's | load |", "|---|---|---|---|"]
+        for one in cost:
+            times = one["seconds a step"] / cost[0]["seconds a step"]
+            rows.append(f"| {one['where']} | {one['seconds a step']:.2f} | {times:.2f} | {one['busy']:.0f} |")
+    rows += predicted(saved)
+    text = PAGE.read_text(encoding="utf-8")
+    before, after = text.split(BEGIN)[0], text.split(END)[1]
+    PAGE.write_text(before + "\n".join([BEGIN, *rows, END]) + after, encoding="utf-8")
+
+
+def predicted(saved: dict[str, list[dict[str, Any]]]) -> list[str]:
+    """What the formulas of the page say of 1 TB, with the bytes a second that a worker has gone through here."""
+    case = next(
+        (one for name in ("large", "small") for one in saved.get(name, []) if "--workers" in one["where"]), None
+    )
+    if case is None:
+        return []
+    n1, n2, n3 = (int(n) for n in case["shape"].split(" x "))
+    each = (
+        5.25 * n1 * n2 * n3 * 4 / 2 / case["seconds a step"]
+    )  # bytes a second of one of two workers, all work included
+    size, side = 1e12, 1220  # float32; a daily record of 2600 x 2700 x 1220 is a thirtieth of it
+    rows = [
+        "",
+        f"1 TB of float32 with n3 = {side}, at the {each / 1e6:.0f} MB/s that a worker went through here (work and load included),",
+    ]
+    rows += ["a store that keeps up with all workers, and 1 GB/s into the client:", ""]
+    rows += ["| workers | chunks, s a step | Gram matrices to the client, s a step | in all |", "|---|---|---|---|"]
+    for workers in (16, 64, 256):
+        chunks, client = 5.25 * size / each / workers, workers * side * side * 4 / 1e9
+        rows.append(f"| {workers} | {chunks:.0f} | {client:.1f} | {chunks + client:.0f} |")
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--small", action="store_true")
+    parser.add_argument("--cost", action="store_true")
+    parser.add_argument("--steps", type=int, default=0)
+    asked = parser.parse_args()
+    saved = json.loads(SAVED.read_text()) if SAVED.exists() else {}
+    if asked.cost:
+        saved["cost"] = cost(asked.steps or 6)
+    elif asked.small:
+        saved["small"] = scale((512, 512, 600), asked.steps or 4, "700MB", "700MB", 6)
+    else:
+        saved["large"] = scale((512, 512, 6000), asked.steps or 100, "2GB", "3GB", 30)
+    SAVED.parent.mkdir(exist_ok=True)
+    SAVED.write_text(json.dumps(saved, indent=1))
+    page(saved)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,310 @@
+"""Dask arrays, and the blocks that a run makes of them: the same operations as NumPy's, chunk by chunk."""
+
+from __future__ import annotations
+
+import math
+import uuid
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...errors import InputError, KindError, need
+from ...tensor import Layout
+from ..base import Kernels
+from . import passes, steps
+from .blocks import METHODS, NOT_HERE, Blocks
+from .ingest import from_dask, to_dask
+
+GLIMPSE = 1 << 21  # entries that are looked at to guess which axes are a picture's
+
+
+class Chunked(Kernels):
+    """What both kinds share: what they cannot do, they say in one sentence that names what can be done."""
+
+    reuses = False  # nothing is made in the memory of what is not needed any more
+
+    def __getattr__(self, operation: str) -> Any:
+        if operation.startswith("_"):
+            raise AttributeError(operation)
+        raise KindError(NOT_HERE)
+
+    methods = METHODS
+    among = ("vmtqn", "tnn-c", "tnn", "slicewise")
+
+    def host(self, t: Any) -> np.ndarray:
+        """Return what is small, and NumPy's already."""
+        return np.asarray(t)
+
+    def eye(self, n: int, r: int, t: Any) -> np.ndarray:
+        """Return the first r columns of the identity, in the type of t."""
+        return np.eye(n, r, dtype=t.dtype)
+
+    def outer(self, x: Any, layout: Layout) -> Any:
+        """Return what is in the axes of a stack in those of the user's array."""
+        return layout.outer(x)
+
+
+class DaskKernels(Chunked):
+    """The way of the user's Dask array in and out."""
+
+    def known(self, array: Any, observed: Any) -> Any:
+        """Return the boolean Dask array that is True where an entry is known."""
+        da = need("dask.array", "dask", "working on Dask arrays")
+        if array.dtype.kind not in "fiubc":
+            raise KindError(f"an array of numbers is needed, not one of type {array.dtype}")
+        if any(math.isnan(n) for n in array.shape):
+            raise InputError("a Dask array of unknown shape cannot be completed: call its compute_chunk_sizes() first")
+        masked = isinstance(array._meta, np.ma.MaskedArray)
+        if observed is None:
+            known = ~da.isnan(da.ma.getdata(array) if masked else array) if array.dtype.kind == "f" else None
+            known = da.ones(array.shape, dtype=bool, chunks=array.chunks) if known is None else known
+        else:
+            observed = da.asarray(observed)
+            if observed.dtype != bool:
+                raise KindError(
+                    f"observed must be boolean, True where the value is known, not of type {observed.dtype}"
+                )
+            try:
+                known = da.broadcast_to(observed, array.shape)
+            except ValueError:
+                raise InputError(
+                    f"observed has shape {observed.shape}, which does not broadcast to that of the array, {array.shape}"
+                ) from None
+        return known & ~da.ma.getmaskarray(array) if masked else known
+
+    def values(self, array: Any) -> Any:
+        """Return the values in single precision, but doubles as such."""
+        if array.dtype.kind == "c":
+            raise KindError(
+                "complex arrays cannot be completed: complete the real and imaginary parts as one more axis"
+            )
+        double = array.dtype.kind == "f" and array.dtype.itemsize > 4
+        return array.astype(np.float64 if double else np.float32)
+
+    def scaled(self, values: Any, known: Any, layout: Layout) -> tuple[Any, Any, int]:
+        """Return the values as blocks, 0 where missing, over a power of two, and the mask."""
+        return from_dask(values, known, layout)
+
+    def glimpse(self, array: Any, known: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Return a box from the middle of an array, in memory, and of what is known of it."""
+        pairs = zip(array.shape, sides(array.shape), strict=True)
+        box = tuple(slice((n - s) // 2, (n - s) // 2 + s) for n, s in pairs)
+        return need("dask", "dask", "").compute(array[box], known[box])
+
+    def typed(self, x: Any, array: Any) -> Any:
+        """Return x with the type of the array, where that is a floating one, else with one that holds its values."""
+        da, dtype = need("dask.array", "dask", ""), array.dtype
+        if dtype.kind != "f":
+            return x.astype(np.result_type(dtype, x.dtype))
+        if dtype.itemsize < x.dtype.itemsize:
+            x = da.clip(x, np.finfo(dtype).min, np.finfo(dtype).max)
+        return x.astype(dtype)
+
+    def keep(self, x: Any, array: Any, known: Any) -> Any:
+        """Return x, its known entries those of the array."""
+        return need("dask.array", "dask", "").where(known, array, x)
+
+    def like(self, x: Any, array: Any) -> Any:
+        """Return x: it is a Dask array."""
+        return x
+
+    def count(self, mask: Any) -> int:
+        """Return how many entries of a mask are True."""
+        return int(mask.sum().compute())
+
+
+class BlocksKernels(Chunked):
+    """The operations on blocks, each a pass of tasks or a step of the next pass."""
+
+    def glimpse(self, y: Blocks, mask: Blocks) -> tuple[np.ndarray, np.ndarray]:
+        """Return a box from the middle of a stack and its mask, in memory."""
+        n2 = y.shape[2]
+        rows, height, width = (
+            slice((n - s) // 2, (n - s) // 2 + s) for n, s in zip(y.shape, sides(y.shape), strict=True)
+        )
+        columns = slice(height.start * n2, height.stop * n2)
+        found = (a.region(rows, columns).reshape(-1, height.stop - height.start, n2) for a in (y, mask))
+        y_part, mask_part = (np.ascontiguousarray(a[:, :, width]) for a in found)
+        return y_part, mask_part
+
+    def empty(self, shape: Any, dtype: Any) -> Any:
+        """Return what stands for memory that nobody uses."""
+        return Nothing(shape, dtype)
+
+    def eps(self, t: Blocks) -> float:
+        """Return the precision of the floating type."""
+        return float(np.finfo(t.dtype).eps)
+
+    def copy(self, t: Any, out: Any = None) -> Any:
+        """Return the array itself, which is never changed."""
+        return t.copy() if isinstance(t, np.ndarray) else t
+
+    def norm(self, t: Blocks) -> float:
+        """Return ||T||_F."""
+        return passes.norm(t)
+
+    def cast(self, t: Blocks, y: Blocks) -> Blocks:
+        """Return t in the floating type of y."""
+        return t if t.dtype == y.dtype else t.then(steps.Cast(y.dtype), dtype=y.dtype)
+
+    def product(self, m: Any, t: Blocks, out: Any = None) -> Blocks:
+        """Return T x_3 M^T."""
+        return passes.product(m, t)
+
+    def matmul(self, a: np.ndarray, b: Blocks, out: Any = None) -> Blocks:
+        """Return the product of a matrix with the unfolding."""
+        return passes.product(a, b)
+
+    def fourier(self, t: Blocks, out: Any = None, inverse: bool = False) -> Blocks:
+        """Return the Fourier transform along the third mode."""
+        return t.then(steps.Fourier(inverse))
+
+    def cosine(self, t: Blocks, out: Any = None, inverse: bool = False) -> Blocks:
+        """Return the cosine transform along the third mode."""
+        return t.then(steps.Cosine(inverse))
+
+    def shrink(self, g: Any, lam: float, penalty: Any, multiplicity: Any = None, energies: Any = None) -> Any:
+        """Shrink every slice; those of a wide unfolding are few, and in memory."""
+        if isinstance(g, np.ndarray):
+            from ..shrink import shrink
+
+            return shrink(g, lam, penalty, multiplicity, energies)
+        return passes.shrink(g, lam, penalty, multiplicity, energies)
+
+    def spectral_norm(self, g: Any, multiplicity: Any = None) -> float:
+        """Return the largest singular value of all slices."""
+        if isinstance(g, np.ndarray):
+            from ..spectral import spectral_norm
+
+            return spectral_norm(g, multiplicity)
+        return passes.spectral_norm(g, multiplicity, getattr(g, "sizes", None))
+
+    def advance(self, t: Any, x: Any, y: Any, observed: Any, ratio: float, last: Any = None, relax: float = 0.0) -> Any:
+        """Return the residuals, with the next T."""
+        return passes.advance(t, x, y, observed, ratio, last, relax)
+
+    def keep(self, x: Blocks, y: Blocks, known: Blocks) -> Blocks:
+        """Return x, its known entries those of y."""
+        return x.then(steps.Keep(y, known))
+
+    def known_entries(self, t: Blocks, mask: Blocks) -> list[Blocks]:
+        """Return what the paper's rule follows: X as a whole."""
+        return [passes.forced(t)]
+
+    def put_known(self, x: Blocks, mask: Blocks, entries: list[Blocks]) -> Blocks:
+        """Return x with the entries that `known_entries` follows where the mask is True."""
+        return x.then(steps.Keep(entries[0], mask))
+
+    def fibre_counts(self, mask: Any) -> list[np.ndarray]:
+        """Return for each axis of the stack how many fibres have 0, 1, … known entries."""
+        n3, (n1, n2), counts = len(mask.counts.rows), mask.shape[-2:], mask.counts
+        found = ((counts.pixels, n3), (counts.columns, n1), (counts.rows, n2))
+        return [np.bincount(numbers.ravel(), minlength=n + 1) for numbers, n in found]
+
+    def blind(self, mask: Any, fibres: Any) -> Any:
+        """Return a Dask array that is True where nothing is known along one of the given axes of the stack."""
+        da, (n1, n2) = need("dask.array", "dask", ""), mask.shape[-2:]
+        n3, counts = len(mask.counts.rows), mask.counts
+        images = counts.pixels.reshape(n1, n2)
+        sums: dict[tuple[int, ...], np.ndarray] = {
+            (2,): counts.rows[:, :, None],
+            (1,): counts.columns[:, None, :],
+            (0,): images[None],
+        }
+        sums |= {(1, 2): counts.rows.sum(axis=1)[:, None, None], (0, 2): images.sum(axis=1)[None, :, None]}
+        sums[(0, 1)] = images.sum(axis=0)[None, None]
+        found = da.zeros((n3, n1, n2), dtype=bool, chunks=(1, n1, n2) if n1 * n2 > GLIMPSE else "auto")
+        for axes in fibres:
+            if not sums[tuple(axes)].all():
+                found = found | da.from_array(sums[tuple(axes)] == 0)
+        return found.reshape(mask.shape)
+
+    def unscaled(self, x: Blocks, layout: Layout, exponent: int) -> Any:
+        """Return x as a Dask array in the data's unit and axes."""
+        return to_dask(x if x.whole is None else passes.forced(x), layout, exponent)
+
+    def short_side(self, t: Blocks, lam: float, r: int, work: Any) -> tuple[np.ndarray, np.ndarray, bool]:
+        """Return the singular vectors above lam of the shorter side of T_(3)."""
+        return passes.short_side(t, lam, r)
+
+    def under_left(self, rows: np.ndarray, s: np.ndarray, t: Blocks, work: Any) -> np.ndarray:
+        """Return T x_3 Q = U diag(s), which is no larger than the Gram matrix: in memory."""
+        return (rows * s[:, None]).reshape(-1, *t.shape[1:])
+
+    def from_left(self, g: np.ndarray, rows: np.ndarray, s: np.ndarray, t: Blocks, work: Any) -> Blocks:
+        """Return G x_3 Q^T for Q = T_(3)^T U / s."""
+        right = g.reshape(len(g), -1) / np.maximum(s, np.finfo(s.dtype).tiny)[:, None]
+        if 2 * len(rows) <= rows.shape[1]:
+            return t.then(steps.Right(t.space.small(np.ascontiguousarray(rows.T)), t.space.small(right)))
+        return t.then(steps.Right(t.space.small(rows.T @ right), None))
+
+    def principal(self, t: Blocks, r: int, out: Any = None, work: Any = None) -> tuple[np.ndarray, np.ndarray]:
+        """Return PCA(T, 3, r) and the singular values."""
+        return passes.principal_of(t, r)
+
+    def learned(self, t: Blocks, r: int, spare: Any, work: Any) -> np.ndarray | None:
+        """Return PCA(T, 3, r); None where it is as large as the data."""
+        return passes.principal_of(t, r)[0] if len(t) <= t.stored[1] else None
+
+    def under_principal(self, t: Blocks, r: int) -> Any:
+        """Return T x_3 V, which knows the norms of its slices: the singular values."""
+        if len(t) > t.stored[1]:
+            rows, s, _ = passes.short_side(t, 0.0, r)
+            return self.under_left(rows, s, t, None)
+        v, s = passes.principal_of(t, r)
+        found = passes.product(v.T, t)
+        found.sizes = s  # type: ignore[attr-defined]
+        return found
+
+    def slope(self, turn: np.ndarray, b: Blocks, prox: Blocks, v: np.ndarray | None = None) -> np.ndarray:
+        """Return B (turn^T B - P)^T, B = b or v^T b."""
+        return passes.slope(turn, b, prox, v)
+
+    def kept(self, a: Blocks, folder: Path) -> dict[str, Any]:
+        """Give the chunks of an array a second name in a folder."""
+        a, name = passes.forced(a), f"stack-{uuid.uuid4().hex}"
+        a.store.keep(a.owner.name, folder / name)
+        return {"name": name, "shape": list(a.shape), "dtype": a.dtype.str, "axis": a.axis, "parts": list(a.parts)}
+
+    def revived(self, said: dict[str, Any], folder: Path, y: Blocks) -> Blocks:
+        """Take up the chunks of an array that was kept, for a run whose data are y."""
+        parts = [tuple(part) for part in said["parts"]]
+        a = Blocks.new(y.space, tuple(said["shape"]), np.dtype(said["dtype"]), said["axis"], parts)
+        y.space.store.take(a.owner.name, folder / said["name"])
+        return a
+
+    def digest(self, a: Blocks) -> Any:
+        """Return what tells this array from all others, however it is cut."""
+        return passes.digest(a)
+
+
+def sides(shape: tuple[int, ...]) -> list[int]:
+    """Return the sides of a box of an array that is small enough to be looked at.
+
+    >>> sides((4000, 30, 4000))
+    [250, 30, 250]
+    """
+    found = list(shape)
+    while math.prod(found) > GLIMPSE:
+        longest = int(np.argmax(found))
+        found[longest] = -(-found[longest] // 2)
+    return found
+
+
+class Nothing:
+    """What stands for scratch memory: it has a shape, and nobody writes to it."""
+
+    def __init__(self, shape: Any, dtype: Any) -> None:
+        self.shape = tuple(shape) if isinstance(shape, tuple | list) else (shape,)
+        self.dtype = np.dtype(dtype)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, part: slice) -> Nothing:
+        return Nothing((len(range(*part.indices(len(self)))), *self.shape[1:]), self.dtype)
+
+    def reshape(self, *shape: Any) -> Nothing:
+        """Return the same nothing of another shape."""
+        return Nothing(shape[0] if len(shape) == 1 else shape, self.dtype)
