@@ -60,18 +60,13 @@ def fill(
     beside: ErrorOptions,
     drop: Annotated[float | None, Opt(help="Remove this share at random first, to try things out.")] = None,
     slice_axes: options.SliceAxes = None,
-    patch: Annotated[
-        int | None, Opt(help="Side of the squares a picture is cut into; 0: none. [default: 16 for a single picture]")
-    ] = None,
+    patch: options.Patch = None,
     dtype: Annotated[str | None, Opt(help="Type to compute in: float32 (8 and 16-bit data) or float64.")] = None,
     method: options.MethodName = "auto",
     effort: options.Effort = None,
     option: options.OfMethod = None,
     preset: options.Preset = None,
-    holdout: Annotated[
-        float | None,
-        Opt(help="Share of known entries to measure the error on while it runs; auto hides its own. [0.01]"),
-    ] = None,
+    holdout: options.HoldOut = None,
     seed: options.Seed = 0,
     checkpoint: Annotated[
         Path | None, Opt(help="Keep the run in this file: the same command goes on where a run was stopped or killed.")

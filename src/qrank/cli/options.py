@@ -49,6 +49,13 @@ Pattern = Annotated[
         autocompletion=offered.patterns,
     ),
 ]
+Patch = Annotated[
+    int | None, Option(help="Side of the squares a picture is cut into; 0: none. [default: 16 for a single picture]")
+]
+HoldOut = Annotated[
+    float | None,
+    Option(help="Share of known entries to measure the error on while it runs; auto hides its own. [0.01]"),
+]
 Seed = Annotated[int, Option(help="For whatever is random.")]
 Quiet = Annotated[bool, Option("--quiet", "-q", help="Say nothing but errors.")]
 Json = Annotated[bool, Option("--json", help="Print one JSON object, for scripts.")]
