@@ -15,7 +15,11 @@ from qrank.methods.auto import EFFORTS
 
 def offered(*words):
     """The words that Bash is given for the last one, which is not finished."""
-    line = {"COMP_WORDS": " ".join(["qrank", *words]), "COMP_CWORD": str(len(words)), "_QRANK_COMPLETE": "complete_bash"}
+    line = {
+        "COMP_WORDS": " ".join(["qrank", *words]),
+        "COMP_CWORD": str(len(words)),
+        "_QRANK_COMPLETE": "complete_bash",
+    }
     return CliRunner().invoke(app, [], env=line, prog_name="qrank").stdout.split()
 
 
