@@ -162,3 +162,11 @@ def test_the_command_line_shows_it_when_piped_unless_quiet(tmp_path, monkeypatch
     assert any(re.match(r"tnn: step \d+ · residual", line) for line in told), told
     assert call(*words, "--quiet").stderr == ""
     assert call(*words, "--json").stderr == ""
+
+
+def test_inspect_shows_it_too(capfd, monkeypatch):
+    monkeypatch.setattr(progress, "EVERY", 0.001)
+    qrank.inspect(holed((20, 20, 10)), progress=True)
+    assert "auto, " in capfd.readouterr().err
+    qrank.inspect(holed())
+    assert capfd.readouterr().err == ""

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from ..report.sheet import save
 from ..study.inspect import inspect as look
@@ -37,8 +36,7 @@ def inspect(
     loaded, axes = part.load(source, slice_axes, table)
     check_apart(plot, "the plot", [source, lacking.missing_mask_file, *loaded.meta.get("files", ())])
     missing = lacking.mask(loaded)
-    with Console(stderr=True, quiet=json).status("looking"):
-        found = look(loaded.data, ~missing, None if slice_axes is None and loaded.unnamed else axes)
+    found = look(loaded.data, ~missing, None if slice_axes is None and loaded.unnamed else axes, progress=not json)
     if plot is not None:
         save(found.plot().figure, plot, "the plot", 150)
     if json:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from ..api import arrangement, guessed_axes
+from ..api.progress import watching
 from ..checkpoint import Journal
 from ..choose import FEW, tried
 from ..errors import ConvergenceWarning, need
@@ -120,6 +121,7 @@ def inspect(
     slice_axes: tuple[int, int] | None = None,
     *,
     rng: np.random.Generator | int | None = 0,
+    progress: bool = False,
     fold: str | int | None = None,
     index: Any = None,
     columns: Any = None,
@@ -128,7 +130,8 @@ def inspect(
     """Look at an array before it is completed: what is missing, how low its rank is, what `auto` would take.
 
     It does what `complete` with method "auto" does before its last run. Of an array of which nothing is missing, half is
-    hidden first. Of tables, and with ``fold``, it looks at what `complete` would make of them, padding and all.
+    hidden first. Of tables, and with ``fold``, it looks at what `complete` would make of them, padding and all. ``progress`` is
+    that of `complete`.
 
     >>> found = inspect(np.add.outer(np.arange(12.0), np.arange(12.0))[:, :, None] * [1, 5, 2, 4, 3.0])
     >>> found.missing, found.spectra["learned"].rank99
@@ -147,14 +150,12 @@ def inspect(
     shown = problem.without(np.flatnonzero(rng.random(problem.y.shape) < HIDE)) if whole else problem
     basis, measured_on, choice = stack, "of the data", None
     if shown.count >= FEW:
-        with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
-            found = tried(
-                replace(shown, held_out=None, held_out_values=None),
-                Auto(),
-                rng,
-                None,
-                Journal(None),
-            )
+        asked = replace(shown, held_out=None, held_out_values=None)
+        with (
+            warnings.catch_warnings(action="ignore", category=ConvergenceWarning),
+            watching(progress, Auto(), None) as on_step,
+        ):
+            found = tried(asked, Auto(), rng, on_step, Journal(None))
         choice = replace(found.choice, seconds=sum(one.seconds for one in found.choice.trials))
         if not whole:
             filled = found.of_trial()
