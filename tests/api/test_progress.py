@@ -33,7 +33,8 @@ def record(step, run="", residual=0.1):
     return Record(step, float(step), 1.0, residual, 0.1, residual, 1.0, 2, 2, run=run)
 
 
-def test_nothing_is_shown_by_default(capfd):
+def test_nothing_is_shown_by_default(capfd, monkeypatch):
+    monkeypatch.setattr(progress, "EVERY", 0.02)
     qrank.complete(holed(), method="tnn", on_step=slow)
     assert capfd.readouterr() == ("", "")
 
@@ -61,6 +62,7 @@ def test_a_step_that_takes_long_is_not_silent(capfd, monkeypatch):
     assert capfd.readouterr().err.count("step 1 ") >= 3
 
 
+@pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
 def test_a_reader_who_leaves_does_not_end_the_run(monkeypatch):
     class Gone(io.StringIO):
         def write(self, text):
