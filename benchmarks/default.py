@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -34,11 +35,13 @@ def measured(data_set: str, method: str, folder: str | None, quick: bool) -> dic
     small = cases.load(data_set, RATES[data_set], None, quick=True)
     qrank.complete(small.y, small.observed, method, (1, 2))  # loads what is to be loaded
     with measure.memory() as used:
-        start = time.perf_counter()
+        start, worked = time.perf_counter(), time.process_time()
         found = qrank.complete(data.y, data.observed, method, (1, 2))
-        seconds = time.perf_counter() - start
+        seconds, worked = time.perf_counter() - start, time.process_time() - worked
     return {
         "seconds": seconds,
+        "worked": worked,
+        "load": os.getloadavg()[1],
         "psnr": data.psnr(found.x),
         "memory": used.above / data.y.nbytes,
         "steps": len(found.history),
@@ -55,10 +58,12 @@ def page(found: dict[str, list[dict[str, Any]]]) -> str:
         "",
         "Written by `python -m benchmarks.default`, not by hand: whole runs in float64 on the data of [speed.md](speed.md), each in"
         " a process of its own, one after the other in turn. PSNR is over all entries; memory is the peak of the process"
-        " above the input over the tensor's bytes. In brackets what is wanted at most: times `vmtqn`'s seconds, and times the data.",
+        " above the input over the tensor's bytes (freed arrays go back to the system at once, as for [memory.md](memory.md))."
+        " Of a machine that others use at the same time the seconds tell little, and those of the processors more: load is how many"
+        " processes wanted one when the run ended. In brackets what is wanted at most: times `vmtqn`'s seconds, and times the data.",
         "",
-        "| data | method | seconds | times vmtqn | dB | memory | runs |",
-        "|---|---|---|---|---|---|---|",
+        "| data | method | seconds | times vmtqn | processors' seconds | times vmtqn | load | dB | memory | runs |",
+        "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for data_set, p in RATES.items():
         base = found.get(f"{data_set}/vmtqn")
@@ -66,16 +71,19 @@ def page(found: dict[str, list[dict[str, Any]]]) -> str:
             runs = found.get(f"{data_set}/{method}")
             if not runs:
                 continue
-            seconds = statistics.median(run["seconds"] for run in runs)
-            ratio = ""
-            if base and method in TIMES:
-                ratio = f"{seconds / statistics.median(run['seconds'] for run in base):.1f} ({TIMES[method]:g})"
+            columns = []
+            for clock in ("seconds", "worked"):
+                seconds = statistics.median(run[clock] for run in runs)
+                columns.append(f"{seconds:.1f}")
+                ratio = seconds / statistics.median(run[clock] for run in base) if base and method in TIMES else 0
+                columns.append(f"{ratio:.1f} ({TIMES[method]:g})" if ratio else "")
+            columns.append(f"{statistics.median(run['load'] for run in runs):.0f}")
             limit = f" ({MEMORY[method]:g})" if method in MEMORY else ""
             shape = " x ".join(map(str, runs[0]["shape"]))
             made = "" if runs[0]["source"] == "read" else ", generated"
             lines.append(
-                f"| {data_set}, {shape}{made}, p = {p:g} | `{method}` | {seconds:.1f} | {ratio} | {runs[0]['psnr']:.2f}"
-                f" | {max(run['memory'] for run in runs):.1f}{limit} | {len(runs)} |"
+                f"| {data_set}, {shape}{made}, p = {p:g} | `{method}` | {' | '.join(columns)}"
+                f" | {runs[0]['psnr']:.2f} | {max(run['memory'] for run in runs):.1f}{limit} | {len(runs)} |"
             )
     return "\n".join(lines) + "\n"
 
@@ -104,7 +112,8 @@ def main() -> None:
                 if len(found.get(name, [])) > k:
                     continue
                 command = [sys.executable, "-m", "benchmarks.default", "--one", name, *more]
-                done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+                env = {**os.environ, "MALLOC_MMAP_THRESHOLD_": str(1 << 20)}
+                done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=env)
                 found.setdefault(name, []).append(json.loads(done.stdout))
                 kept.write_text(json.dumps(found))
                 print(name, {key: value for key, value in found[name][-1].items() if key != "machine"}, flush=True)

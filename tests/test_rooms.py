@@ -13,7 +13,7 @@ HOME = Path(qrank.__file__).parent
 ORDER = [  # from the top of the house to its foundation; rooms in one line do not know each other
     {"__main__", "__init__"},
     {"cli"},
-    {"experiments", "pandas"},
+    {"experiments", "pandas", "xarray"},
     {"study"},
     {"api", "report"},
     {"choose", "files"},

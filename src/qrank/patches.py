@@ -9,9 +9,11 @@ and 32 were tried on its two photographs only, at half size; 16 had the best PSN
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from . import kernels
 from .errors import InputError
 from .tensor import Layout
 
@@ -53,11 +55,10 @@ class Patches:
         parts = [(n // self.side, self.side) if axis in pair else (n,) for axis, n in enumerate(self.padded)]
         return tuple(n for part in parts for n in part)
 
-    def split(self, x: np.ndarray, padding: float | bool) -> np.ndarray:
+    def split(self, x: Any, padding: float | bool) -> Any:
         """Return x with each of the two axes parted into which patch, and where in it."""
-        width = [(0, wide - n) for wide, n in zip(self.padded, x.shape, strict=True)]
-        return np.pad(x, width, constant_values=padding).reshape(self.parted)
+        return kernels.of(x).padded(x, self.padded, padding).reshape(self.parted)
 
-    def join(self, x: np.ndarray) -> np.ndarray:
+    def join(self, x: Any) -> Any:
         """Undo :meth:`split`."""
-        return np.ascontiguousarray(x.reshape(self.padded)[tuple(slice(n) for n in self.layout.shape)])
+        return kernels.of(x).copy(x.reshape(self.padded)[tuple(slice(n) for n in self.layout.shape)])

@@ -20,6 +20,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from . import kernels
 from .errors import InputError, KindError, nearest
 
 
@@ -55,11 +56,11 @@ class Nuclear(Penalty):
 
     def prox(self, s: np.ndarray, lam: float) -> np.ndarray:
         """Return (s - lam)_+."""
-        return np.maximum(s - lam, 0)
+        return kernels.of(s).xp.maximum(s - lam, 0)
 
     def envelope(self, s: np.ndarray, lam: float) -> np.ndarray:
         """Return the Huber function: s^2 / (2 lam) up to lam, s - lam / 2 beyond."""
-        return np.where(s <= lam, s * s / (2 * lam), s - lam / 2)
+        return kernels.of(s).xp.where(s <= lam, s * s / (2 * lam), s - lam / 2)
 
 
 @dataclass(frozen=True)
@@ -79,13 +80,15 @@ class PShrinkage(Penalty):
 
     def prox(self, s: np.ndarray, lam: float) -> np.ndarray:
         """Return (s - lam^(2-p) s^(p-1))_+."""
-        big = np.maximum(s, lam)  # also keeps 0 from a negative power
-        return np.where(s > lam, s - lam * (big / lam) ** (self.p - 1), 0)
+        xp = kernels.of(s).xp
+        big = xp.maximum(s, lam)  # also keeps 0 from a negative power
+        return xp.where(s > lam, s - lam * (big / lam) ** (self.p - 1), 0)
 
     def envelope(self, s: np.ndarray, lam: float) -> np.ndarray:
         """Integrate (s - prox) / lam from 0 to s."""
-        big = np.maximum(s, lam)
-        return np.where(s <= lam, s * s / (2 * lam), lam / 2 + lam * ((big / lam) ** self.p - 1) / self.p)
+        xp = kernels.of(s).xp
+        big = xp.maximum(s, lam)
+        return xp.where(s <= lam, s * s / (2 * lam), lam / 2 + lam * ((big / lam) ** self.p - 1) / self.p)
 
 
 @dataclass(frozen=True)
@@ -112,14 +115,14 @@ class LogSum(Penalty):
 
     def prox(self, s: np.ndarray, lam: float) -> np.ndarray:
         """Return the larger root of x^2 + (e - s) x + e (lam - s) = 0, or 0 for s <= lam."""
-        e = self.epsilon * lam
-        root = np.sqrt(np.maximum((s + e) ** 2 - 4 * lam * e, 0))
-        return np.where(s > lam, np.maximum((s - e + root) / 2, 0), 0)
+        e, xp = self.epsilon * lam, kernels.of(s).xp
+        root = xp.sqrt(xp.maximum((s + e) ** 2 - 4 * lam * e, 0))
+        return xp.where(s > lam, xp.maximum((s - e + root) / 2, 0), 0)
 
     def envelope(self, s: np.ndarray, lam: float) -> np.ndarray:
         """Return g(x) + (x - s)^2 / (2 lam) at x = prox(s, lam)."""
         x, e = self.prox(s, lam), self.epsilon * lam
-        return e * np.log1p(x / e) + (x - s) ** 2 / (2 * lam)
+        return e * kernels.of(s).xp.log1p(x / e) + (x - s) ** 2 / (2 * lam)
 
 
 @dataclass(frozen=True)
@@ -148,11 +151,11 @@ class Schatten(Penalty):
     def prox(self, s: np.ndarray, lam: float) -> np.ndarray:
         """Return the larger root of x + lam c p x^(p-1) = s, or 0 for s <= lam."""
         pull = lam * self._weight(lam) * self.p
-        s = np.asarray(s)
-        x = np.maximum(s, lam)
+        xp = kernels.of(s).xp
+        x = big = xp.maximum(s, lam)
         for _ in range(12):  # contracts by at most p / 2 a pass near the jump, much faster above it
-            x = np.maximum(s, lam) - pull * x ** (self.p - 1)
-        return np.where(s > lam, x, 0)
+            x = big - pull * x ** (self.p - 1)
+        return xp.where(s > lam, x, 0)
 
     def envelope(self, s: np.ndarray, lam: float) -> np.ndarray:
         """Return c x^p + (x - s)^2 / (2 lam) at x = prox(s, lam)."""
@@ -182,8 +185,8 @@ class Grouped(Penalty):
 
     def weights(self, norms: np.ndarray) -> np.ndarray:
         """Return w_i >= 1 for the nuclear norms of the slices."""
-        most = norms.max(initial=0)
-        return (most / np.maximum(norms, 1e-6 * most)) ** self.power if most > 0 else np.ones_like(norms)
+        xp, most = kernels.of(norms).xp, float(norms.max()) if len(norms) else 0.0
+        return (most / xp.maximum(norms, 1e-6 * most)) ** self.power if most > 0 else xp.ones_like(norms)
 
     def slice_weights(self, norms: Callable[[], np.ndarray]) -> np.ndarray | None:
         """Return w_i >= 1."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -33,8 +32,9 @@ class Problem:
     layout: Layout
     held_out: np.ndarray | None = None  # flat positions of known entries that the methods do not see
     held_out_values: np.ndarray | None = None
+    ignored: Any = None  # True where an entry is neither known nor to be filled, of y's shape; None: nowhere
     measured: Any = (
-        None  # measurements of another kind than entries, scaled (`fit.Measurement`); y is then their least-norm array
+        None  # other measurements than entries, scaled (`fit.Measurement`); y is then their least-norm array
     )
     start: Any = None  # an earlier answer to start from, scaled, of y's shape, for methods that can
 
@@ -66,6 +66,20 @@ class Problem:
         """Omega: True where a value of the stack is known."""
         return self.observed.reshape(self.layout.n3, *self.layout.slice_shape)
 
+    @property
+    def settled(self) -> Any:
+        """True where nothing is to be filled: what is known, and what is ignored."""
+        return self.observed if self.ignored is None else self.observed | self.ignored
+
+    def leaving(self, ignored: Any) -> Problem:
+        """Return the problem with entries, given in the array's axes, that are not to be filled: they are no holes.
+
+        >>> problem = Problem.of(np.array([[1.0, np.nan], [np.nan, 4.0]])).leaving(np.array([[False, True], [False, False]]))
+        >>> int(problem.settled.sum()), problem.count
+        (3, 2)
+        """
+        return self if ignored is None else replace(self, ignored=np.ascontiguousarray(self.layout.inner(ignored)))
+
     @cached_property
     def norm(self) -> float:
         """||Y||_F of the scaled known values."""
@@ -86,12 +100,14 @@ class Problem:
         """How smooth the known values are along each axis: from 0 to about 1 where their order means nothing."""
         return kernels.of(self.y).smoothness(self.y, self.observed)
 
-    @cached_property
+    @property
     def single(self) -> Problem:
         """The same problem in single precision."""
+        return self if kernels.of(self.y).eps(self.y) > 1e-9 else self._single
+
+    @cached_property
+    def _single(self) -> Problem:
         kind = kernels.of(self.y)
-        if kind.eps(self.y) > 1e-9:
-            return self
         start = None if self.start is None else kind.single(self.start)
         measured = None if self.measured is None else self.measured._replace(values=np.float32(self.measured.values))
         found = replace(self, y=kind.single(self.y), start=start, measured=measured)
@@ -112,16 +128,29 @@ class Problem:
         """
         if not 0 < share < 1:
             raise InputError(f"the share to hold out must lie between 0 and 1, not {share}")
-        positions = np.flatnonzero(self.observed)
+        positions = kernels.of(self.observed).flatnonzero(self.observed)
         return self.without(np.sort(rng.choice(positions, max(1, round(share * len(positions))), False)))
 
-    def without(self, positions: np.ndarray) -> Problem:
-        """Hide the entries at flat positions from the methods; at least one stays known."""
-        chosen = positions if len(positions) < np.count_nonzero(self.observed) else positions[:-1]
-        y, observed = self.y.copy(), self.observed.copy()
-        y.reshape(-1)[chosen] = 0
-        observed.reshape(-1)[chosen] = False
-        return replace(self, y=y, observed=observed, held_out=chosen, held_out_values=self.y.reshape(-1)[chosen])
+    def starting(self, start: Any) -> Problem:
+        """Return the problem with an earlier answer to start from; what is known of the data is not found out again."""
+        found = replace(self, start=start)
+        found.__dict__.update(norm=self.norm, smoothness=self.smoothness, spread=self.spread, count=self.count)
+        if "_single" in self.__dict__:
+            found.__dict__["_single"] = self._single.starting(
+                None if start is None else kernels.of(start).single(start)
+            )
+        return found
+
+    def without(self, positions: np.ndarray, single: bool = False) -> Problem:
+        """Hide the entries at flat positions from the methods; at least one stays known. ``single``: in single precision."""
+        chosen = positions if len(positions) < self.count else positions[:-1]
+        kind = kernels.of(self.y)
+        given = kind.single(self.y) if single else self.y
+        y, observed, at = kind.copy(given) if given is self.y else given, kind.copy(self.observed), kind.brought(chosen)
+        values = kind.host(y.reshape(-1)[at])
+        y.reshape(-1)[at] = 0
+        observed.reshape(-1)[at] = False
+        return replace(self, y=y, observed=observed, held_out=chosen, held_out_values=values)
 
     def part(self, box: tuple[slice, ...]) -> Problem:
         """Return the problem of a part of the array, given as slices of y's axes.
@@ -133,14 +162,21 @@ class Problem:
         shape = [0] * y.ndim
         for axis, n in zip(self.layout.rest + self.layout.slice_axes, y.shape, strict=True):
             shape[axis] = n
-        return Problem(y, observed, self.exponent, Layout(tuple(shape), self.layout.slice_axes))
+        ignored = None if self.ignored is None else np.ascontiguousarray(self.ignored[box])
+        return Problem(y, observed, self.exponent, Layout(tuple(shape), self.layout.slice_axes), ignored=ignored)
 
     def held_out_error(self, x: Any) -> float | None:
         """Return the root mean square error of x on the held-out entries, in the data's unit."""
         if self.held_out is None or self.held_out_values is None or not len(self.held_out):
             return None
-        miss = x.reshape(-1)[self.held_out] - self.held_out_values
-        return self.scale * math.sqrt(float(np.mean(np.square(miss, dtype=float))))
+        at, values = self._held_out
+        return self.scale * kernels.of(self.y).rms(x.reshape(-1)[at] - values)
+
+    @cached_property
+    def _held_out(self) -> tuple[Any, Any]:
+        """Positions and values of what is held out, where y is: they are asked for in every step."""
+        kind = kernels.of(self.y)
+        return kind.brought(self.held_out), kind.brought(self.held_out_values)
 
     def unscaled(self, x: Any) -> Any:
         """Return x (which is overwritten) in the data's unit and axes."""

@@ -138,10 +138,14 @@ class Completion:
     choice: Choice | None = field(default=None, repr=False)  # what `auto` tried and took
     undetermined: Any = field(default=None, repr=False)  # True where the model says nothing of a filled entry
     noise: float | None = None  # the standard deviation that what is known was taken to have; None: it was exact
-    outliers: Any = field(
-        default=None, repr=False
-    )  # what was taken out of the known values as wrong, of x's shape; or None
+    outliers: Any = field(default=None, repr=False)  # what was taken out of the known values as wrong, of x's shape
+    ignored: np.ndarray | None = field(default=None, repr=False)  # True where an entry was left as it is; None: nowhere
     folded: Completion | None = field(default=None, repr=False)  # of a table: that of the array that was made of it
+
+    @property
+    def settled(self) -> np.ndarray:
+        """True where nothing was to be filled: what was known, and what was ignored."""
+        return self.observed if self.ignored is None else self.observed | self.ignored
 
     @property
     def seconds(self) -> float:

@@ -51,11 +51,15 @@ class Run:
         if self.state is None:
             with self._threads():
                 self.state = self.method.init(self._problem, self.work)
+        if self.problem.start is not None:
+            self.problem = self.problem.starting(
+                None
+            )  # the state is what a run goes on from: another array less to hold
         self.seconds += time.perf_counter() - start
 
     def __iter__(self) -> Iterator[tuple[Any, Record]]:
-        problem, method = self.problem, self.method
         self.begin()
+        problem, method = self.problem, self.method
         while self.k < method.max_steps:
             start = time.perf_counter()
             try:

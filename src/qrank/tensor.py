@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import operator
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,6 +47,41 @@ def mode_product(x: np.ndarray, q: np.ndarray, mode: int = 2) -> np.ndarray:
     array([5., 5., 5., 5.])
     """
     return fold(unfold(x, mode) @ q, mode, x.shape)
+
+
+def laid_over(mask: np.ndarray, shape: tuple[int, ...]) -> np.ndarray | None:
+    """Return a mask as a view of an array's shape, or None where it does not fit.
+
+    It fits as NumPy broadcasts; a trailing axis of 3 or 4 is colour, over which a mask may be the same; and a mask of some axes
+    that follow each other fits where there is one such place only: (height, width) in (height, width, bands).
+
+    >>> [laid_over(np.ones(s, bool), (5, 20, 30, 3)).shape for s in ((20, 30), (5, 20, 30), (5, 20))]
+    [(5, 20, 30, 3), (5, 20, 30, 3), (5, 20, 30, 3)]
+    >>> laid_over(np.ones((20, 31), bool), (5, 20, 30, 3)) is None
+    True
+    """
+    d, k = len(shape), mask.ndim
+    tries = [mask.shape]
+    if shape and shape[-1] in (3, 4):
+        tries.append((*mask.shape, 1))
+    places = [first for first in range(d - k + 1) if shape[first : first + k] == mask.shape]
+    if k and len(places) == 1:
+        tries.append((*mask.shape, *[1] * (d - k - places[0])))
+    for sides in tries:
+        with suppress(ValueError):
+            return np.broadcast_to(mask.reshape(sides), shape)
+    return None
+
+
+def shapes_of_masks(shape: tuple[int, ...]) -> str:
+    """Name the shapes that a mask for an array may have.
+
+    >>> shapes_of_masks((40, 120, 160, 3)), shapes_of_masks((5, 6))
+    ('(40, 120, 160, 3), (40, 120, 160) or (120, 160)', '(5, 6)')
+    """
+    plain = shape[:-1] if len(shape) > 2 and shape[-1] in (3, 4) else shape
+    found = [str(one) for one in dict.fromkeys((shape, plain, plain[-2:]))]
+    return " or ".join([", ".join(found[:-1]), found[-1]] if len(found) > 1 else found)
 
 
 @dataclass(frozen=True)

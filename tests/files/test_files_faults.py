@@ -31,6 +31,7 @@ OUTPUTS = [
     "a.avi",
     "a.mp4",
     "a.gif",
+    "a.zip",
     "frames",
     *TABLES,
 ]

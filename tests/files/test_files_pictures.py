@@ -294,7 +294,7 @@ def test_tiff_of_other_makers(tmp_path):
 def test_tiff_bands_are_not_transparency(tmp_path):
     tifffile.imwrite(tmp_path / "a.tif", RGBA, photometric="rgb", extrasamples=["unspecified"])
     loaded, copy = again(tmp_path / "a.tif")
-    assert loaded.axes == ("height", "width", "channel")
+    assert loaded.axes == ("height", "width", "band")
     np.testing.assert_array_equal(copy.data, RGBA)
 
 

@@ -137,6 +137,30 @@ def lying_tiff(path: Path) -> None:
             file.pages.first.tags[name].overwrite(30000)
 
 
+def bomb_zip(path: Path) -> None:
+    """A picture of a gigabyte of nothing, packed into a megabyte."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive, archive.open("a.bmp", "w") as stream:
+        stream.write(b"BM")
+        for _ in range(1 << 8):
+            stream.write(bytes(1 << 20))
+
+
+def lying_zip(path: Path) -> None:
+    """A picture that claims to unpack to four gigabytes."""
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("a.png", b"\x89PNG" + bytes(500))
+    content = path.read_bytes()
+    at = content.index(b"PK\x01\x02") + 24
+    path.write_bytes(content[:at] + struct.pack("<I", 0xFFFFFFF0) + content[at + 4 :])
+
+
+def lying_picture_zip(path: Path) -> None:
+    png(path.with_suffix(".png"), 13000, 8, 6)
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.write(path.with_suffix(".png"), "a.png")
+    path.with_suffix(".png").unlink()
+
+
 def lying_gif(path: Path) -> None:
     side = struct.pack("<HH", 15000, 15000)
     path.write_bytes(b"GIF89a" + side + b"\xf0\0\0" + bytes(6) + b"," + bytes(4) + side + b"\0\x02\x02\x44\x01\0;")
@@ -187,6 +211,8 @@ LIARS = {
     "huge.png": lambda path: png(path, 1 << 17, 8, 0),
     "deep.png": lambda path: png(path, 13000, 16, 6),
     "a.tif": lying_tiff,
+    "lying.zip": lying_zip,
+    "picture.zip": lying_picture_zip,
     "a.gif": lying_gif,
     "a.bmp": lying_bmp,
     "a.parquet": lying_parquet,
@@ -397,3 +423,41 @@ def test_a_pipe_is_refused_and_not_waited_for(tmp_path, name):
     os.mkfifo(tmp_path / "b.zarr" / "zarr.json")
     with pytest.raises(FileError, match="neither file nor folder"):
         read(tmp_path / "b.zarr")
+
+
+# --- zips
+
+
+@pytest.mark.parametrize("name", ["../a.png", "/a.png", "b/../../a.png", "C:\\a.png", "..\\a.png"])
+def test_a_zip_does_not_lead_out_of_itself(tmp_path, name):
+    (tmp_path / "in").mkdir()
+    with zipfile.ZipFile(tmp_path / "in" / "a.zip", "w") as archive:
+        archive.writestr(zipfile.ZipInfo(name), b"")
+    with pytest.raises(FileError, match=r"a.zip has a picture that leads out of it"):
+        read(tmp_path / "in" / "a.zip")
+    assert os.listdir(tmp_path) == ["in"]
+    assert os.listdir(tmp_path / "in") == ["a.zip"]
+
+
+def test_a_zip_bomb_is_not_unpacked(tmp_path, monkeypatch):
+    """A quarter of a gigabyte in a quarter of a megabyte, where less is free."""
+    bomb_zip(tmp_path / "a.zip")
+    monkeypatch.setattr(room, "free_memory", lambda: 1 << 27)
+    with pytest.raises(FileError, match=r"a.zip is too large: reading it takes 268 MB of memory"):
+        read(tmp_path / "a.zip")
+
+
+def test_what_is_in_a_zip_beside_pictures_is_left_alone(tmp_path):
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.writestr("readme.txt", "..")
+        archive.writestr("__MACOSX/._a.png", "..")
+        archive.writestr("inner.zip", "..")
+    with pytest.raises(FileError, match="there are no pictures in"):
+        read(tmp_path / "a.zip")
+    write(tmp_path / "page.png", np.zeros((4, 5), np.uint8))
+    with zipfile.ZipFile(tmp_path / "b.zip", "w") as archive:
+        archive.write(tmp_path / "page.png", "a.png")
+        with pytest.warns(UserWarning, match="Duplicate"):
+            archive.write(tmp_path / "page.png", "a.png")
+    with pytest.raises(FileError, match=r"it has a.png twice"):
+        read(tmp_path / "b.zip")

@@ -16,6 +16,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 import scipy.io
+import tifffile
 import xarray as xr
 
 from qrank.errors import InputError
@@ -54,6 +55,11 @@ def good_files(folder: Path) -> list[Path]:
     with h5py.File(folder / "y.h5", "w") as file:
         file.create_dataset("x", data=CUBE, chunks=(2, 3, 4), compression="gzip", shuffle=True, fletcher32=True)
     write(folder / "z", FILM)
+    write(folder / "zz.zip", FILM)
+    bands, tags = RNG.normal(size=(6, 16, 18)).astype("f4"), [(42113, 2, None, "-9999", True)]
+    tags += [(33550, 12, 3, (30.0, 30.0, 0.0), True), (34735, 3, 8, (1, 1, 0, 1, 1024, 0, 1, 1), True)]
+    stored = {"planarconfig": "separate", "photometric": "minisblack", "metadata": None, "extratags": tags}
+    tifffile.imwrite(folder / "zr.tif", bands, tile=(16, 16), compression="zlib", **stored)
     (folder / "za.csv").write_text(TABLE)
     write(folder / "zb.parquet", CUBE[0], like=read(folder / "za.csv"))
     (folder / "zc.tsv").write_text(TABLE.replace(",", "\t"))

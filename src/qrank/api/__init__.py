@@ -1,8 +1,10 @@
 """What users call: the input checked, the method looked up and run, the answer given back in the input's own kind."""
 
+from .axes import Guess, guess, guessed_axes
 from .complete import complete
 from .estimate import Estimate, estimated
-from .inputs import checked_bounds, guessed_axes
+from .inputs import checked_bounds
+from .labels import along, axes_of, ignored_of, names_of
 from .recover import recover
 from .saved import load
 from .separate import denoise, separate
@@ -11,13 +13,19 @@ from .update import update
 
 __all__ = [
     "Estimate",
+    "Guess",
+    "along",
     "arrangement",
+    "axes_of",
     "checked_bounds",
     "complete",
     "denoise",
     "estimated",
+    "guess",
     "guessed_axes",
+    "ignored_of",
     "load",
+    "names_of",
     "recover",
     "separate",
     "update",

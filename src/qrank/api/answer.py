@@ -93,24 +93,24 @@ def _followed(
 
 def undetermined(method: Method, problem: Problem, cut: Patches | None) -> np.ndarray:
     """Return the missing entries of which the method says nothing, in the array's axes."""
-    blind = method.undetermined(problem) & ~problem.observed
-    if cut is not None:
-        return cut.join(problem.layout.outer(blind))
-    return np.ascontiguousarray(problem.layout.outer(blind))
+    blind = method.undetermined(problem) & ~problem.settled
+    blind = kernels.of(blind).outer(blind, problem.layout)
+    return blind if cut is None else cut.join(blind)
 
 
 def from_nearby(x: Any, blind: np.ndarray, problem: Problem, nearby: bool) -> Any:
     """Return x with something to stand on where the model says nothing, and say so."""
     how = "what was chosen takes them from the known entries nearby"
-    if not isinstance(problem.y, np.ndarray):
+    if not kernels.of(problem.y).numpy:
         how = "they are as the method left them, for arrays of this kind cannot be interpolated"
     elif not nearby:
         filled = METHODS["interpolate"].configured()
         fill = problem.unscaled(np.array(Run(problem, filled).finished()).reshape(problem.y.shape))
         x, how = np.where(blind, fill, x), "they were interpolated along the smoothest axis"
-    share = np.count_nonzero(blind) / np.count_nonzero(~problem.observed)
+    many = int(blind.sum())
+    share = many / int((~problem.observed).sum())
     warnings.warn(
-        f"{np.count_nonzero(blind)} of the missing entries ({share:.1%}) lie in slices, rows or columns of which nothing is"
+        f"{many} of the missing entries ({share:.1%}) lie in slices, rows or columns of which nothing is"
         f" known: low rank says nothing of them; {how} (result.undetermined)",
         UndeterminedWarning,
         stacklevel=4,

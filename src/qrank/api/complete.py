@@ -12,14 +12,15 @@ import numpy as np
 from .. import kernels
 from ..checkpoint import Checkpoint, Journal, Stopping
 from ..errors import ConvergenceWarning, InputError
-from ..methods import Auto, Method
+from ..methods import Method
 from ..patches import Patches
 from ..problem import Problem
 from ..result import Completion, OnStep, Status
 from ..tensor import Layout
 from .answer import Answer, answered, from_nearby, undetermined
 from .estimate import check_fits, estimated
-from .inputs import axes_of, check_earlier, checked_bounds, checkpoint_of, method_of, within
+from .inputs import check_earlier, check_kind, checked_bounds, checkpoint_of, method_of, usual_axes, within
+from .labels import along, as_given, axes_of, ignored_of, like_labels
 from .progress import watching
 from .start import started
 from .tabular import arrangement
@@ -29,8 +30,9 @@ def complete(
     y: Any,
     observed: Any = None,
     method: str | Method = "auto",
-    slice_axes: tuple[int, int] | None = None,
+    slice_axes: tuple[int | str, int | str] | None = None,
     *,
+    ignore: Any = None,
     preset: str | None = None,
     on_step: OnStep | None = None,
     progress: bool = False,
@@ -58,13 +60,18 @@ def complete(
         pandas or polars: its columns of numbers are filled, all others are carried along. Bring columns of different
         units to one size first, by their standard deviations: the largest count most.
     observed
-        Boolean, True where the value is known, of y's shape or broadcastable to it.
+        Boolean, True where the value is known, of y's shape or broadcastable to it: (height, width) does for pictures and
+        clips of that size, in colour or not. A labelled one goes along the axes of y that have its names.
     method
         A name from ``qrank.METHODS`` (``qrank methods`` lists them) or a configured method. "auto" tries several on known
         entries that are hidden from them; how hard, its option ``effort`` says: "fast", "balanced" or "best".
     slice_axes
         The two axes that form a frontal slice; all other axes together are the third mode. None: for "auto" the two
-        that are most like the sides of a picture, for all other methods the first two.
+        that are most like the sides of a picture, for all other methods the first two. Of a labelled array by their names,
+        too: ``("lat", "lon")``.
+    ignore
+        Boolean, True where an entry is neither known nor to be filled, land in a map of the sea: it comes back as it was given,
+        says nothing of other entries, and is no hole. ``error`` is 0 there.
     preset
         ``"paper"`` sets exactly the paper's parameters and stopping rule; the default starts mu from the data and stops
         on relative residuals.
@@ -131,19 +138,22 @@ def complete(
     chosen, journal = method_of(method, preset, options), Journal(checkpoint_of(checkpoint, every))
     table = arrangement(y, observed, fold, index, columns, values)
     if table is not None:
+        if ignore is not None:
+            raise InputError("ignore is for arrays: of a table, fill the columns and rows that are wanted")
         table = table.needed(chosen.fit.exact)
         y, observed, bounds = table.array, table.observed, table.bounds(bounds)
     limits = checked_bounds(bounds, y)
     about = (slice_axes, journal, rng, on_step, progress, holdout, patch, limits, integer, earlier)
-    found = _completed(y, observed, chosen, *about)
+    found = _completed(y, observed, ignore, chosen, *about)
     return found if table is None else table.back(found)
 
 
 def _completed(
     y: Any,
     observed: Any,
+    ignore: Any,
     chosen: Method,
-    slice_axes: tuple[int, int] | None,
+    slice_axes: Any,
     journal: Journal,
     rng: np.random.Generator | int | None,
     on_step: OnStep | None,
@@ -155,26 +165,29 @@ def _completed(
     earlier: Completion | None,
 ) -> Completion:
     """Fill the missing entries of an array by a configured method."""
-    kind = kernels.of(y)
-    known = kind.known(y, observed)
+    kind, slice_axes = kernels.of(y), axes_of(slice_axes, y)
+    check_kind(kind, chosen, y)
+    known, ignored = ignored_of(ignore, y, kind, kind.known(y, along(observed, y)))
     if slice_axes is None:
-        slice_axes = axes_of(y, known, isinstance(chosen, Auto), earlier)
+        slice_axes = usual_axes(y, known, chosen, earlier)
     layout = Layout.of(known.shape, slice_axes)
     cut = Patches(layout, patch) if patch != 0 else None
     stack = layout if cut is None else Layout.of(cut.parted, cut.slice_axes)
     check_fits(kind, y, known, stack, chosen, bool(holdout), marked=observed is None)
-    problem = Problem.of(y, known, slice_axes)
+    problem = Problem.of(y, known, slice_axes).leaving(ignored)
     fixed, rng = rng is not None, np.random.default_rng(rng)
     if cut is not None:
         if earlier is not None:
             raise InputError("a run on patches cannot start from an earlier answer: leave out patch, or earlier")
         problem = Problem.of(cut.split(kind.values(y), 0), cut.split(known, False), cut.slice_axes)
+        problem = problem if ignored is None else problem.leaving(cut.split(ignored, True))
     check_fits(kind, problem.y, known, stack, chosen, bool(holdout))  # now that it is known what had to be copied
     with journal:
-        if chosen.fit.exact and known.all():
-            found = Answer(problem.y.copy(), Status.COMPLETE)
+        if chosen.fit.exact and (known if ignored is None else known | ignored).all():
+            found = Answer(kind.copy(problem.y), Status.COMPLETE)
         else:
-            journal.begin(problem, chosen, rng, fixed, patch, holdout, *([] if earlier is None else [earlier.x]))
+            more = [one for one in (None if earlier is None else earlier.x, ignored) if one is not None]
+            journal.begin(problem, chosen, rng, fixed, patch, holdout, *more)
             seen = problem.hold_out(holdout, rng) if holdout else problem
             found = _found(seen, chosen, earlier, rng, on_step, progress, journal)
             if found.status in (Status.STEP_LIMIT, Status.DIVERGED):
@@ -182,19 +195,18 @@ def _completed(
         x, error = problem.unscaled(found.x), None if found.error is None else problem.unscaled(found.error)
         if cut is not None:
             x, error = cut.join(x), None if error is None else cut.join(error)
-        blind = (
-            np.zeros(known.shape, dtype=bool) if found.status is Status.COMPLETE else undetermined(chosen, problem, cut)
-        )
+        blind = known & ~known if found.status is Status.COMPLETE else undetermined(chosen, problem, cut)
         if blind.any():
             x = from_nearby(x, blind, Problem.of(y, known, slice_axes), chosen.nearby and found.judged)
         x = chosen.fit.restore(kind.typed(within(x, limits, integer), y), y, known)
         transform = found.transform if cut is None else None  # it is that of the patches
-        shown = None if error is None else kind.like(kind.typed(error, y), y)
+        x, shown = as_given(x, error, y, kind, ignored)
         if found.status is not Status.INTERRUPTED:
             journal.end()
     wrong = None if found.outliers is None else kind.like(kind.typed(problem.unscaled(found.outliers), y), y)
+    blind = like_labels(blind, y)
     about = (chosen, transform, known, layout.slice_axes, shown, found.choice, blind, chosen.noise_level, wrong)
-    return Completion(kind.like(x, y), found.status, found.records, *about)
+    return Completion(x, found.status, found.records, *about, ignored=ignored)
 
 
 def _found(

@@ -98,8 +98,11 @@ def check_fits(
     >>> from qrank import kernels
     >>> check_fits(kernels.of(y), y, y == 0, Layout.of(y.shape, (1, 2)), Auto(), holds_out=False)
     """
-    free, p = kind.free_memory(), np.count_nonzero(known) / max(1, known.size)
-    if free is None or (p == 1 and method.fit.exact):  # nothing is missing, and nothing is run
+    free = kind.free_memory()
+    if free is None:
+        return
+    p = np.count_nonzero(known) / max(1, known.size)
+    if p == 1 and method.fit.exact:  # nothing is missing, and nothing is run
         return
     given = getattr(y, "dtype", np.dtype(float))
     dtype = np.dtype(np.float32 if given.kind == "f" and given.itemsize <= 4 else np.float64)

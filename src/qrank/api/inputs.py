@@ -8,30 +8,18 @@ from typing import Any
 import numpy as np
 
 from ..checkpoint import Checkpoint
-from ..choose import plane
 from ..errors import InputError, KindError
-from ..methods import Method, method_named
-from ..problem import Problem
+from ..kernels import Kernels
+from ..methods import METHODS, Auto, Method, method_named
 from ..result import Completion
+from .axes import guessed_axes
 
 
-def guessed_axes(y: Any, observed: Any = None) -> tuple[int, int]:
-    """Return the two axes that are most like the sides of a picture, from their lengths and how smooth the data are.
-
-    >>> rows, columns = np.mgrid[:30, :40] / 10
-    >>> guessed_axes(np.random.default_rng(0).random((25, 1, 1)) * np.sin(rows + columns))
-    (1, 2)
-    """
-    problem = Problem.of(y, observed)
-    order = problem.layout.rest + problem.layout.slice_axes
-    return plane(problem.layout.shape, problem.smoothness[np.argsort(order)])
-
-
-def axes_of(y: Any, known: Any, guess: bool, earlier: Completion | None) -> tuple[int, int]:
-    """Return the axes of a slice where they are not given: those of an earlier run, guessed ones, or the first two."""
+def usual_axes(y: Any, known: Any, method: Method, earlier: Completion | None) -> tuple[int, int]:
+    """Return the axes of a slice where they are not given: those of an earlier run, guessed ones for auto, or the first two."""
     if earlier is not None:
         return earlier.slice_axes
-    return guessed_axes(y, known) if guess else (0, 1)
+    return guessed_axes(y, known, method.effort != "fast") if isinstance(method, Auto) else (0, 1)
 
 
 def check_earlier(earlier: Any) -> None:
@@ -69,8 +57,18 @@ def within(x: Any, limits: tuple[float | None, float | None], integer: bool) -> 
     low, high = limits
     if integer:
         low, high = low if low is None else np.ceil(low), high if high is None else np.floor(high)
-        x = np.rint(x)
-    return x if low is None and high is None else np.clip(x, low, high)
+        x = x.round()
+    return x if low is None and high is None else x.clip(low, high)
+
+
+def check_kind(kind: Kernels, method: Method, y: Any) -> None:
+    """Say which methods there are for arrays of a kind, where the one that was asked for is not among them."""
+    if method.numpy_only and not kind.numpy:
+        those = ", ".join(name for name, one in METHODS.items() if one.numpy_only is False)
+        raise KindError(
+            f"method '{method.name}' is for NumPy arrays, not for {type(y).__module__}.{type(y).__name__}; these can be completed"
+            f" by {those}, and by auto with effort='fast'"
+        )
 
 
 def checkpoint_of(given: str | os.PathLike[str] | Checkpoint | None, every: float | None) -> Checkpoint | None:

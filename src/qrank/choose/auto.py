@@ -64,6 +64,11 @@ class Tried(NamedTuple):
         """The candidates that have weight."""
         return [name for name, weight in self.weights.items() if weight > 0]
 
+    @property
+    def single(self) -> bool:
+        """Whether single precision was enough for what has weight; to be asked as long as the answers are there."""
+        return all(self.trial.done[name].x.dtype == np.float32 for name in self.names)
+
     def filled(self, mixture: Mixture, problem: Problem) -> np.ndarray:
         """Return the mean of a mixture, cut if that pays, known entries as they are."""
         return mixture.filled(problem, known_range(problem) if self.cut else None)
@@ -77,7 +82,9 @@ def tried(problem: Problem, auto: Auto, rng: np.random.Generator, on_step: OnSte
     """Try candidates on known entries that are hidden from them, and weigh them; when stopped, with those there are."""
     box = part(problem.observed, PART * (4 if auto.effort == "best" else 1), rng)
     region = problem if box is None else problem.part(box)
-    trial = Runner(region.without(np.flatnonzero(hidden(region.observed, rng))), rng, on_step, journal, auto)
+    trial = Runner(
+        region.without(np.flatnonzero(hidden(region.observed, rng, region.ignored))), rng, on_step, journal, auto
+    )
     try:
         _try_all(trial, auto.effort)
     except Stopped:
@@ -93,7 +100,7 @@ def choose(problem: Problem, auto: Auto, rng: np.random.Generator, on_step: OnSt
     found = tried(problem, auto, rng, on_step, journal)
     trial, whole = found.trial, found.box is None
     kept = np.empty(0, int) if whole else _kept_back(problem, rng)
-    seen = problem.without(kept) if len(kept) else problem
+    seen = problem.without(kept, found.single) if len(kept) else problem
     final = Runner(seen, rng, None if trial.stopped else on_step, journal, auto, trial.steps)
     final.seconds = trial.seconds
     final.stopped = trial.stopped
@@ -112,7 +119,7 @@ def choose(problem: Problem, auto: Auto, rng: np.random.Generator, on_step: OnSt
     at = source.problem.held_out
     if source is final and at is not None and len(at) >= FEW:
         spread = calibrated(spread, at, x.reshape(-1)[at] - source.problem.held_out_values)
-    blind = auto.undetermined(problem) & ~problem.observed
+    blind = auto.undetermined(problem) & ~problem.settled
     judged = not blind.any() or _were_hidden(trial.problem, auto)
     error = told_error(problem, x, spread, blind, judged)
     ready = [name for name in found.names if name in source.done]
@@ -141,7 +148,7 @@ def _were_hidden(problem: Problem, auto: Auto) -> bool:
     blind = auto.undetermined(problem)
     at = np.zeros(problem.y.shape, dtype=bool)
     at.reshape(-1)[problem.held_out] = True
-    missing = ~problem.observed & ~at
+    missing = ~problem.settled & ~at
     return bool(blind[at].mean() >= blind[missing].mean() / 2) if at.any() and missing.any() else False
 
 
@@ -257,7 +264,7 @@ def _worth_weighing(trial: Runner, names: list[str], seen: np.ndarray) -> np.nda
     assert truth is not None
     where = np.unravel_index(at, problem.y.shape)
     if "kriging" in names:
-        empty = [np.count_nonzero(~problem.observed.any(axis=a)) * n for a, n in enumerate(problem.y.shape)]
+        empty = [np.count_nonzero(~problem.settled.any(axis=a)) * n for a, n in enumerate(problem.y.shape)]
         others = [axis for axis in range(problem.y.ndim) if axis != int(np.argmax(empty))]
         fibre = np.ravel_multi_index([where[a] for a in others], [problem.y.shape[a] for a in others])
         return clearly_better(seen, truth, names.index("kriging"), fibre)

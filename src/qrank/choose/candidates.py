@@ -46,12 +46,12 @@ def single(problem: Problem, effort: str) -> list[Candidate]:
     names = []
     if problem.y.size <= SMALL or effort == "best":
         names += ["vmtqn"]
-    if problem.layout.n3 > SHORT and (effort == "best" or lost_planes(problem.observed) is not None):
+    if problem.layout.n3 > SHORT and (effort == "best" or lost_planes(problem.settled) is not None):
         names += ["tnn-c"]
     found = [Candidate(name, METHODS[name].configured()) for name in names]
     if effort == "best":
         found.append(Candidate("motqn, log-sum", METHODS["motqn"].configured(penalty="log-sum")))
-    if lacks_fibres(problem.observed) and (effort == "best" or not spoilt_picture(problem)):
+    if lacks_fibres(problem.settled) and (effort == "best" or not spoilt_picture(problem)):
         found.append(Candidate("kriging", METHODS["kriging"].configured()))
     if is_picture(problem) and effort != "fast":
         found.append(Candidate("similar", METHODS["similar"].configured()))
@@ -84,7 +84,7 @@ def alone(after: Candidate, shape: str, before: Candidate, k: int) -> Candidate:
 def block_shapes(problem: Problem, effort: str) -> list[str]:
     """Return the shapes of blocks that may win."""
     front = [n for n in problem.y.shape[:-2] if n > SHORT]
-    lost, shapes = lost_planes(problem.observed) is not None, []
+    lost, shapes = lost_planes(problem.settled) is not None, []
     if math.prod(front) <= 128:
         shapes.append("fibre")
     if front and max(front) >= 8 and (not shapes or lost or effort == "best"):
@@ -127,7 +127,7 @@ def spoilt_picture(problem: Problem) -> bool:
     Then what is nearby tells of a hole. Kriging, which takes minutes there, is for places and days whose order means little. (The
     clips and the cube at hand have at most 0.41 in their planes, the stations of the metro 0.69 to 0.78.)
     """
-    lost = int(np.argmax([np.count_nonzero(~problem.observed.any(axis=a)) * n for a, n in enumerate(problem.y.shape)]))
+    lost = int(np.argmax([np.count_nonzero(~problem.settled.any(axis=a)) * n for a, n in enumerate(problem.y.shape)]))
     return bool((np.delete(problem.smoothness, lost) < PLAIN).all())
 
 
@@ -155,6 +155,15 @@ def plane(shape: Sequence[int], smoothness: Sequence[float] | np.ndarray) -> tup
     >>> plane((48, 240, 432), (0.4, 0.2, 0.2)), plane((3000, 32, 32), (1.0, 0.3, 0.3)), plane((40, 60, 80, 3), (0.3, 0.1, 0.1, 0.2))
     ((1, 2), (1, 2), (1, 2))
     """
+    return planes(shape, smoothness)[0][1]
+
+
+def planes(shape: Sequence[int], smoothness: Sequence[float] | np.ndarray) -> list[tuple[float, tuple[int, int]]]:
+    """Return pairs of axes and how much they are like the sides of a picture, from 0 to 1, the most alike first.
+
+    >>> [pair for _, pair in planes((40, 60, 80, 3), (0.3, 0.1, 0.1, 0.2))]
+    [(1, 2), (0, 1), (0, 2)]
+    """
     axes = [axis for axis in range(len(shape)) if shape[axis] > SHORT]
     axes = axes if len(axes) > 1 else sorted(range(len(shape)), key=lambda axis: -shape[axis])[:2]
     pairs = [(i, j) for i in sorted(axes) for j in sorted(axes) if i < j]
@@ -166,4 +175,5 @@ def plane(shape: Sequence[int], smoothness: Sequence[float] | np.ndarray) -> tup
         long = min(shape[i], shape[j]) / max(shape[i], shape[j])
         return smooth * long * min(rough) / max(rough), j - i == 1
 
-    return max(pairs, key=alike)
+    ranked = sorted(pairs, key=alike, reverse=True)
+    return [(alike(pair)[0], pair) for pair in ranked]

@@ -34,8 +34,10 @@ WITNESSES = (
 )
 
 
-def hidden(known: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def hidden(known: np.ndarray, rng: np.random.Generator, ignored: np.ndarray | None = None) -> np.ndarray:
     """Return the known entries to hide, a boolean array of the mask's shape; at least one stays known.
+
+    Entries that are ``ignored``, neither known nor to be filled, are no holes: nothing is hidden in their pattern.
 
     >>> known = np.ones((12, 20, 30), dtype=bool)
     >>> known[[2, 7]] = False  # two frames are lost
@@ -43,14 +45,14 @@ def hidden(known: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     >>> {int(frame.sum()) for frame in found} == {0, 600}
     True
     """
-    missing = ~known
+    missing = ~known if ignored is None else ~(known | ignored)
     count = int(np.count_nonzero(known))
     wanted = surroundings(known, _some(missing, rng)) if missing.any() else None
     best, least = _thinned(known, SHARE, None, rng), np.inf
     if wanted is None:
         return best
     centre, scale = wanted.mean(axis=0), wanted.std(axis=0) + 0.15
-    witnesses = of_poor_planes(known, rng)
+    witnesses = of_poor_planes(known, rng, missing)
     if witnesses is not None:
         found = surroundings(known & ~witnesses, _some(witnesses, rng))
         if float(np.square((found.mean(axis=0) - centre) / scale).sum()) < ALIKE:
@@ -67,7 +69,7 @@ def hidden(known: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return best
 
 
-def of_poor_planes(known: np.ndarray, rng: np.random.Generator) -> np.ndarray | None:
+def of_poor_planes(known: np.ndarray, rng: np.random.Generator, missing: np.ndarray | None = None) -> np.ndarray | None:
     """Return known entries of the planes in which most is missing, in each as many as are missing there; None: no planes are poor.
 
     POOR and SPARED follow from what is compared: hidden entries must be in the planes of the missing ones, and these be left
@@ -81,7 +83,8 @@ def of_poor_planes(known: np.ndarray, rng: np.random.Generator) -> np.ndarray | 
     """
     for axis in range(known.ndim if known.ndim > 2 else 0):
         planes = np.moveaxis(known, axis, 0).reshape(known.shape[axis], -1)
-        count, gone = planes.sum(axis=1), (~planes).sum(axis=1)
+        holes = ~planes if missing is None else np.moveaxis(missing, axis, 0).reshape(planes.shape)
+        count, gone = planes.sum(axis=1), holes.sum(axis=1)
         if (count * gone).sum() >= POOR * planes.mean() * planes.shape[1] * gone.sum():
             continue
         some = SPARED * np.minimum(gone * ((count * gone).sum() / np.square(gone).sum()), count)

@@ -42,7 +42,7 @@ class Mixture:
             self._own = _plus(self._own, weight, doubt)
         before, self.weight = self.weight, self.weight + weight
         if self.mean is None:
-            self.mean = answer.copy()
+            self.mean = answer
             return
         away = answer - self.mean
         self._apart = _plus(self._apart, weight * before / self.weight, away)
@@ -52,18 +52,22 @@ class Mixture:
     def filled(self, problem: Problem, within: tuple[float, float] | None) -> np.ndarray:
         """Return the mean, cut to a range, known entries as they are; nothing is to be added afterwards."""
         assert self.mean is not None
+        if self._apart is None:  # it is the one answer itself
+            self.mean = self.mean.copy()
         if within is not None:
             np.clip(self.mean, *within, out=self.mean)
         np.copyto(self.mean, problem.y, where=problem.observed, casting="same_kind")
         return self.mean
 
     def apart(self) -> np.ndarray:
-        """Return the standard deviation of the answers around their mean, entry by entry."""
-        return _root(self._apart, self.weight, self.mean)
+        """Return the standard deviation of the answers around their mean, entry by entry; it is handed over, not kept."""
+        total, self._apart = self._apart, None
+        return _root(total, self.weight, self.mean)
 
     def own(self) -> np.ndarray:
-        """Return the root mean square of what the answers say of their errors; of one that says nothing, 0."""
-        return _root(self._own, self.weight, self.mean)
+        """Return the root mean square of what the answers say of their errors; of one that says nothing, 0. Not kept, either."""
+        total, self._own = self._own, None
+        return _root(total, self.weight, self.mean)
 
 
 def _plus(total: np.ndarray | None, weight: float, term: np.ndarray) -> np.ndarray:
@@ -75,4 +79,7 @@ def _plus(total: np.ndarray | None, weight: float, term: np.ndarray) -> np.ndarr
 
 def _root(total: np.ndarray | None, weight: float, like: np.ndarray | None) -> np.ndarray:
     assert like is not None
-    return np.zeros((1,) * like.ndim, np.float32) if total is None else np.sqrt(total / np.float32(weight))
+    if total is None:
+        return np.zeros((1,) * like.ndim, np.float32)
+    total /= np.float32(weight)
+    return np.sqrt(total, out=total)

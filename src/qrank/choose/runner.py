@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from .. import kernels
 from ..checkpoint import Journal
 from ..methods import Auto, Method
 from ..methods.views import Views
@@ -48,22 +49,25 @@ class Runner:
     seconds: float = 0.0  # of all runs before the one under way
     done: dict[str, Outcome] = field(default_factory=dict)
 
-    def run(self, candidate: Candidate, start: np.ndarray | None = None, losing: float = np.inf) -> Outcome:
-        """Run a candidate to its end, or until its held-out error is above ``losing`` after its first step."""
-        problem, begun = replace(self.problem, start=start), time.perf_counter()
-        run, earlier = self.journal.open(problem, self._limited(candidate.method), self.rng)
+    def run(
+        self, candidate: Candidate, start: np.ndarray | None = None, losing: float = np.inf, doubted: bool = True
+    ) -> Outcome:
+        """Run a candidate to its end, or until its held-out error is above ``losing``; ``doubted``: its doubt is wanted."""
+        begun = time.perf_counter()
+        run, earlier = self.journal.open(self.problem.starting(start), self._limited(candidate.method), self.rng)
+        del start  # the run lets go of it, too, once it has begun
         begun -= run.seconds
         records = [self._told(record, candidate) for record in earlier]
         for record in self.journal.steps(run):
             records.append(self._told(record, candidate))
             if self.on_step is not None and self.on_step(records[-1]):
                 self.journal.stop(run)
-                self._keep(candidate, run, begun, records)
+                self._keep(candidate, run, begun, records, doubted)
                 raise Stopped
             if record.holdout is not None and record.holdout > losing:
                 break
         self.journal.finish(run)
-        return self._keep(candidate, run, begun, records)
+        return self._keep(candidate, run, begun, records, doubted)
 
     def _limited(self, method: Method) -> Method:
         """Return a method with the limit of steps, and where it is not the default the tolerance, that `auto` was given."""
@@ -75,14 +79,16 @@ class Runner:
         self.steps += 1
         return replace(record, step=self.steps, seconds=self.seconds + record.seconds, run=candidate.name)
 
-    def _keep(self, candidate: Candidate, run: Run, begun: float, records: list[Record]) -> Outcome:
+    def _keep(self, candidate: Candidate, run: Run, begun: float, records: list[Record], doubted: bool) -> Outcome:
         self.seconds += run.seconds
         method = candidate.method
         if isinstance(method, Views) and method.judged:
             method = method.as_judged(self.problem, run.state)
-        x = np.array(run.answer()).reshape(self.problem.y.shape)
-        found = Outcome(candidate, method, x, run.doubt(), run.status, time.perf_counter() - begun, records)
-        if np.isfinite(x).all():
+        kind = kernels.of(self.problem.y)
+        doubt = run.doubt() if doubted else None  # first: both are made in the run's memory, and the answer stays there
+        x = run.answer().reshape(self.problem.y.shape)
+        found = Outcome(candidate, method, x, doubt, run.status, time.perf_counter() - begun, records)
+        if bool(kind.xp.isfinite(x).all()):
             self.done[candidate.name] = found
         return found
 

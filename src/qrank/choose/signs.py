@@ -27,7 +27,9 @@ def signs_of(problem: Problem, x: np.ndarray, mixture: Mixture) -> list[Sign]:
     """
 
     def far() -> np.ndarray:
-        return texture(x, problem.smoothness) * distance(problem.observed, problem.smoothness)
+        found = distance(problem.observed, problem.smoothness)
+        found *= texture(x, problem.smoothness)
+        return found
 
     def detail() -> np.ndarray:
         filled = kernels.of(x).smooth_fill(kernels.of(x).single(problem.y), problem.observed)

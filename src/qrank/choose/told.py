@@ -28,7 +28,7 @@ def spread_of(trial: Runner, region: Problem, weights: dict[str, float], cut: bo
     if across is not None and not trial.stopped and all(isinstance(trial.done[name].method, Fill) for name in names):
         for _ in range(AGAIN):
             again = Runner(
-                region.without(np.flatnonzero(hidden(region.observed, trial.rng))),
+                region.without(np.flatnonzero(hidden(region.observed, trial.rng, region.ignored))),
                 trial.rng,
                 None,
                 trial.journal,
@@ -46,10 +46,10 @@ def lost_with_others(problem: Problem) -> int | None:
 
     Of a plane that is only poor known entries are hidden, and they tell of that very plane; of a lost one others must tell.
     """
-    across = candidates.lost_planes(problem.observed)
+    across = candidates.lost_planes(problem.settled)
     if across is None or problem.held_out is None:
         return None
-    gone = ~problem.observed
+    gone = ~problem.settled
     at = np.zeros(gone.shape, dtype=bool)
     at.reshape(-1)[problem.held_out] = True
     others = tuple(axis for axis in range(gone.ndim) if axis != across)

@@ -147,10 +147,12 @@ class Spread:
     def __call__(self, signs: Sequence[Callable[[], np.ndarray]], shape: tuple[int, ...]) -> np.ndarray:
         """Return the standard error of every entry of an array of a shape, in single precision, from what makes its signs."""
         total = np.zeros(shape, np.float32)
-        for factor, sign in zip(self.factors, signs, strict=True):
-            if factor > 0:
-                square = np.square(sign() * math.sqrt(factor), dtype=np.float32)
-                total += square
+        made = reversed(list(zip(self.factors, signs, strict=True)))  # the last signs are let go of once made
+        for factor, sign in made:
+            found = sign() if factor > 0 else None
+            if found is not None:
+                total += np.square(found * math.sqrt(factor), dtype=np.float32)
+            del found
         if not total.any():  # where one answer is left of several, say, they do not differ: that makes nothing certain
             total.fill(self.mean)
         np.maximum(total, 1e-3 * float(total.mean(dtype=float)), out=total)

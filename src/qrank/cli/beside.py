@@ -73,12 +73,12 @@ def estimates_errors(method: Method) -> bool:
 
 
 def report_on(
-    result: Completion, loaded: Loaded, gone: np.ndarray, hidden: np.ndarray, source: str, path: Path
+    result: Completion, loaded: Loaded, untold: np.ndarray, hidden: np.ndarray, source: str, path: Path
 ) -> None:
-    """Write the page of a run; what was hidden to try things out is its truth."""
+    """Write the page of a run; what was hidden to try things out is its truth, of what is ``untold`` there is none."""
     truth = None
     if hidden.any():
-        truth = np.where(gone, np.nan, loaded.data.astype(float)) if gone.any() else loaded.data
+        truth = np.where(untold, np.nan, loaded.data.astype(float)) if untold.any() else loaded.data
     write_report(
         result,
         path,

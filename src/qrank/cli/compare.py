@@ -58,8 +58,14 @@ def compare(
         if rates is not None:
             raise InputError("with a mask the share of what is seen is that of the mask: leave --rates out")
         hide = ~missing_mask(loaded, mask_file=pattern.removeprefix("mask:"))
+    layout, why = options.plane(loaded, slice_axes, axes)
     names, shares = parse_list(methods, str, "--methods"), parse_list(rates or "0.1,0.3,0.5", float, "--rates")
-    settings: dict[str, Any] = {"slice_axes": axes, "seed": seed, "preset": preset, "options": parse_options(option)}
+    settings: dict[str, Any] = {
+        "slice_axes": layout.slice_axes,
+        "seed": seed,
+        "preset": preset,
+        "options": parse_options(option),
+    }
     out, done = screen(quiet or json), []
 
     def on_row(row: dict[str, Any], count: int, total: int) -> None:
@@ -69,6 +75,8 @@ def compare(
         status.update(f"{count} of {total} runs are finished")
 
     out.print(f"{source}: {sizes(loaded.data.shape, loaded.axes)}, {loaded.data.dtype}")
+    for line in why:
+        out.print(line)
     with Console(stderr=True, quiet=quiet or json).status("starting") as status:
         try:
             table = run(loaded.data, names, shares, draws, pattern=hide, folder=output, on_row=on_row, **settings)

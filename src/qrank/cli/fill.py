@@ -14,13 +14,14 @@ import typer
 from rich.console import Console
 
 from .. import files
-from ..api import Estimate, complete, estimated, guessed_axes
+from ..api import Estimate, complete, estimated
 from ..checkpoint import Checkpoint
 from ..errors import InputError
 from ..files import Loaded
 from ..files.loaded import restore
 from ..files.missing import missing_mask
 from ..files.options import parse_dtype
+from ..files.raster import without_nodata
 from ..files.table_files import unfolded
 from ..fit import Fit
 from ..kernels.free import free_memory
@@ -93,22 +94,22 @@ def fill(
     kept = _checkpoint(checkpoint, source, output, report)
     loaded, axes = part.load(source, slice_axes, table)
     files.check_output(output, loaded)
-    others = [source, output, lacking.missing_mask_file, *loaded.meta.get("files", ())]
+    others = [source, output, *lacking.files, *loaded.meta.get("files", ())]
     check_apart(report, "the report", others)
     beside.check(loaded, configured, [*others, report, checkpoint])
-    work_type = _work_type(dtype, loaded.data.dtype)
+    work_type, rng = _work_type(dtype, loaded.data.dtype), np.random.default_rng(seed)
     if loaded.data.dtype.kind == "f":
         loaded = replace(loaded, data=loaded.data.astype(work_type, copy=False))
-    rng: Any = np.random.default_rng(seed)
-    gone = lacking.mask(loaded)
-    hidden = missing_mask(loaded, drop=drop, rng=rng) & ~gone if drop else np.zeros_like(gone)
-    guess = chooses and slice_axes is None and loaded.unnamed
-    layout = Layout.of(loaded.data.shape, guessed_axes(loaded.data, ~(gone | hidden)) if guess else axes)
+    loaded, gone, left = lacking.masks(loaded)
+    settled = gone if left is None else gone | left
+    hidden = missing_mask(loaded, drop=drop, rng=rng) & ~settled if drop else np.zeros_like(gone)
+    known = ~(settled | hidden)
+    layout, why = options.plane(loaded, slice_axes, axes, known)
     side = _patch_side(layout, patch, by_default=loaded.kind == "image" and slice_axes is None and not chooses)
     holdout = (0.0 if chooses else 0.01) if holdout is None else holdout
-    settings = {"patch": side, "rng": rng, "holdout": holdout, "checkpoint": kept}
-    settings |= limits.settings(loaded, ~(gone | hidden))
-    said = [*table.said(loaded), *limits.said(loaded, settings["bounds"])]
+    settings = {"patch": side, "rng": rng, "holdout": holdout, "checkpoint": kept, "ignore": left}
+    settings |= limits.settings(loaded, known)
+    said = [*table.said(loaded), *lacking.said(loaded, left), *limits.said(loaded, settings["bounds"]), *why]
     job = Job(loaded, layout, gone, hidden, gone | hidden, configured, work_type, settings, said)
     with told_truly(output):
         _fill(job, source, output, report, beside, quiet or json, json)
@@ -125,8 +126,14 @@ class Job:
     missing: np.ndarray  # True where an entry is to be filled: it is gone or hidden
     method: Method
     dtype: np.dtype  # to compute in
-    settings: dict[str, Any]  # patch, rng, holdout, checkpoint, bounds and integer of qrank.complete
+    settings: dict[str, Any]  # patch, rng, holdout, checkpoint, bounds, integer and ignore of qrank.complete
     said: list[str]  # what was made of the data without being asked
+
+    @property
+    def untold(self) -> np.ndarray:
+        """True where the file does not tell what would be right: the entry is gone or ignored."""
+        left = self.settings["ignore"]
+        return self.gone if left is None else self.gone | left
 
     @property
     def holes(self) -> np.ndarray:
@@ -214,10 +221,10 @@ def _fill(
         out.print(str(result.choice))
     out.print(f"{result.status} {len(result.history)} steps, {duration(result.seconds)}.")
     if job.hidden.any():
-        facts |= quality(result.x, loaded.data, job.hidden, job.gone, job.layout.slice_axes)
+        facts |= quality(result.x, loaded.data, job.hidden, job.untold, job.layout.slice_axes)
         out.print(sentence(facts))
     if report is not None:
-        report_on(result, loaded, job.gone, job.hidden, source, report)
+        report_on(result, loaded, job.untold, job.hidden, source, report)
         facts["report"] = str(report)
     _end(facts, out, json)
     if result.status is Status.INTERRUPTED:
@@ -243,7 +250,8 @@ def native(x: np.ndarray, loaded: Loaded, fit: Fit, known: np.ndarray) -> np.nda
     """
     if loaded.data.dtype.kind == "f":
         return x
-    return fit.restore(restore(x, loaded.data.dtype, loaded.name), loaded.data, known)
+    x = without_nodata(restore(x, loaded.data.dtype, loaded.name), loaded, ~known)
+    return fit.restore(x, loaded.data, known)
 
 
 def _checkpoint(path: Path | None, *others: str | Path | None) -> Checkpoint | None:

@@ -34,9 +34,10 @@ def inspect(
     """
     check_place(plot, "the plot", (".png", ".svg", ".pdf"))
     loaded, axes = part.load(source, slice_axes, table)
-    check_apart(plot, "the plot", [source, lacking.missing_mask_file, *loaded.meta.get("files", ())])
-    missing = lacking.mask(loaded)
-    found = look(loaded.data, ~missing, None if slice_axes is None and loaded.unnamed else axes, progress=not json)
+    check_apart(plot, "the plot", [source, *lacking.files, *loaded.meta.get("files", ())])
+    loaded, missing, left = lacking.masks(loaded)
+    layout, why = options.plane(loaded, slice_axes, axes, ~missing if left is None else ~(missing | left))
+    found = look(loaded.data, ~missing, layout.slice_axes, ignore=left, progress=not json)
     if plot is not None:
         save(found.plot().figure, plot, "the plot", 150)
     if json:
@@ -49,7 +50,7 @@ def inspect(
         return
     out = screen()
     out.print(f"{source}: {loaded.kind}, {sizes(loaded.data.shape, loaded.axes)}")
-    for line in table.said(loaded):
+    for line in [*table.said(loaded), *lacking.said(loaded, left), *why]:
         out.print(line)
     out.print(f"slices: {' x '.join(loaded.axes[axis] for axis in found.slice_axes)}")
     for line in found.lines():

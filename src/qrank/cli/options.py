@@ -9,7 +9,10 @@ from typing import Annotated, Any
 import numpy as np
 from typer import Option
 
+from ..api import guess
 from ..files import Loaded, missing_mask, read
+from ..files.missing import mask_from, opaque
+from ..tensor import Layout
 from . import complete as offered
 from .tables import TableOptions
 from .words import parse_slice_axes
@@ -20,6 +23,12 @@ MissingMask = Annotated[
 ]
 MissingBelow = Annotated[float | None, Option(help="Entries below this are missing (dead pixels).")]
 MissingAbove = Annotated[float | None, Option(help="Entries above this are missing (saturated pixels).")]
+MissingAlpha = Annotated[
+    bool, Option("--missing-alpha", help="Pixels that are wholly transparent are missing; filled, they are opaque.")
+]
+Ignore = Annotated[
+    Path | None, Option(help="Picture, array or video; where it is not zero (land), entries are left as they are.")
+]
 SliceAxes = Annotated[str | None, Option(help="The two axes of a slice, by number or name: 1,2 or lat,lon.")]
 Frames = Annotated[str | None, Option(help="Take a part of the frames, as A:B.")]
 Resize = Annotated[str | None, Option(help="HEIGHTxWIDTH or a factor such as 0.5, for pictures and videos.")]
@@ -69,11 +78,30 @@ class MissingOptions:
     missing_mask_file: MissingMask = None
     missing_below: MissingBelow = None
     missing_above: MissingAbove = None
+    missing_alpha: MissingAlpha = False
+    ignore: Ignore = None
 
-    def mask(self, loaded: Loaded) -> np.ndarray:
-        """Return True where an entry is missing."""
+    @property
+    def files(self) -> list[Path | None]:
+        """The files that the options name."""
+        return [self.missing_mask_file, self.ignore]
+
+    def masks(self, loaded: Loaded) -> tuple[Loaded, np.ndarray, np.ndarray | None]:
+        """Return the file as it will be when filled, True where an entry is missing, and True where it is left as it is."""
         ends: dict[str, Any] = {"below": self.missing_below, "above": self.missing_above}
-        return missing_mask(loaded, value=self.missing_value, mask_file=self.missing_mask_file, **ends)
+        alpha = {"alpha": True} if self.missing_alpha else {}
+        gone = missing_mask(loaded, value=self.missing_value, mask_file=self.missing_mask_file, **ends, **alpha)
+        left = None if self.ignore is None else mask_from(self.ignore, loaded)
+        gone = gone if left is None else gone & ~left
+        return opaque(loaded, gone) if self.missing_alpha else loaded, gone, left
+
+    def said(self, loaded: Loaded, left: np.ndarray | None) -> list[str]:
+        """Return what was made of the data without being asked, or is not filled, in words."""
+        nodata = loaded.meta.get("nodata")
+        lines = [] if nodata is None else [f"nodata: {nodata:g} in the file stands for a missing entry"]
+        return (
+            lines if left is None else [*lines, f"ignored: {left.sum()} entries ({left.mean():.1%}) stay as they are"]
+        )
 
 
 @dataclass(frozen=True)
@@ -91,3 +119,14 @@ class PartOptions:
         loaded = read(source, frames=self.frames, grey=self.grey, resize=self.resize)
         loaded = loaded if table is None else table.arranged(loaded)
         return loaded, parse_slice_axes(slice_axes, loaded.axes, loaded.slice_axes)
+
+
+def plane(
+    loaded: Loaded, asked: str | None, axes: tuple[int, int], known: np.ndarray | None = None
+) -> tuple[Layout, list[str]]:
+    """Return how the data are cut into slices, and, where neither the user nor the names of the axes tell, a line why."""
+    if asked is not None or not loaded.unnamed or loaded.data.ndim < 3:
+        return Layout.of(loaded.data.shape, axes), []
+    found = guess(loaded.data, known, loaded.axes)
+    why = f"axes of slices guessed: {found.why} (--slice-axes A,B takes others)"
+    return Layout.of(loaded.data.shape, found.axes), [why]

@@ -39,6 +39,7 @@ from qrank.files import (
     tiff,
     write_video,
     zarr_store,
+    zipped,
 )
 from qrank.files.guard import reading, writing
 from qrank.files.loaded import MEMORY, Ask, Loaded, restore
@@ -61,6 +62,7 @@ READERS: dict[str, Callable[[Path, Ask], Loaded]] = {
     "hdf5": hdf5.read,
     "zarr": zarr_store.read,
     "netcdf": netcdf.read,
+    "zip": zipped.read,
     "csv": table_files.read_text,
     "parquet": table_files.read_parquet,
 }
@@ -73,6 +75,7 @@ WRITERS: dict[str, Callable[..., Any]] = {
     "hdf5": hdf5.write,
     "zarr": zarr_store.write,
     "netcdf": netcdf.write,
+    "zip": zipped.write,
     "csv": table_files.write_text,
     "parquet": table_files.write_parquet,
 }
@@ -153,7 +156,7 @@ def write(
         with replacing(file) as temporary:
             if kind == "video":
                 return write_video.write(temporary, data, like, rate)
-            if kind in PICTURE_KINDS:
+            if kind in (*PICTURE_KINDS, "zip"):
                 return WRITERS[kind](temporary, data, like)
             key = key or (like.meta.get("key") if like.kind == kind else None)
             WRITERS[kind](temporary, restore(data, like.native, temporary.name), like, key)

@@ -6,6 +6,7 @@ import glob
 import io
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,7 +20,7 @@ from qrank.files.loaded import Ask, Loaded, check_frames
 from qrank.files.pixels import as_frames, join_alpha, split_alpha, to_eight_bits, to_grey, to_pixels
 from qrank.files.png16 import is_png16, read_png16, write_png16
 from qrank.files.room import DEFLATE, DENSEST, check_room
-from qrank.files.sniff import PNG, READABLE, SUFFIXES, first_bytes, is_glob, kind_of
+from qrank.files.sniff import PICTURES, PNG, READABLE, SUFFIXES, first_bytes, is_glob, kind_of
 
 LOSSY = (".jpg", ".jpeg")
 SAVE_OPTIONS: dict[str, dict[str, Any]] = {
@@ -52,10 +53,20 @@ def read_folder(path: Path, ask: Ask) -> Loaded:
     files = find_pictures(path)
     chosen = files[ask.frames] if ask.frames is not None else files
     check_frames(chosen, len(files), ask.frames, str(path))
-    pictures: list[Picture] = []
-    for file in chosen:
+    return stacked(path, chosen, _each(chosen), ask)
+
+
+def _each(files: list[Path]) -> Iterator[Picture]:
+    for file in files:
         with reading(file, READABLE["image"]):
             picture = read_picture(file)
+        yield picture
+
+
+def stacked(path: Path, chosen: list[Path], found: Iterator[Picture], ask: Ask, root: Path | None = None) -> Loaded:
+    """Return pictures of one size and kind, which were found under these names, as one array; their names begin below ``root``."""
+    pictures: list[Picture] = []
+    for file, picture in zip(chosen, found, strict=True):
         if ask.grey and picture.pixels.ndim == 3:
             picture = picture._replace(pixels=to_grey(picture.pixels))
         pictures.append(picture)
@@ -65,9 +76,9 @@ def read_folder(path: Path, ask: Ask) -> Loaded:
         _refuse_unequal(picture.pixels, file, pictures[0].pixels, chosen[0])
     data = np.stack([picture.pixels for picture in pictures])
     # Patterns reach into several folders: what lies below their common folder is the name.
-    root = path if path.is_dir() else Path(os.path.commonpath([file.parent for file in chosen]))
+    common = path if path.is_dir() else Path(os.path.commonpath([file.parent for file in chosen]))
     meta: dict[str, Any] = {
-        "names": [str(file.relative_to(root)) for file in chosen],
+        "names": [str(file.relative_to(common if root is None else root)) for file in chosen],
         "files": chosen,
         "infos": [picture.info for picture in pictures],
         "frames": ask.frames,
@@ -75,6 +86,9 @@ def read_folder(path: Path, ask: Ask) -> Loaded:
     if any(picture.alpha is not None for picture in pictures):
         opaque = np.full(data.shape[1:3], np.iinfo(data.dtype).max, data.dtype)
         meta["alpha"] = np.stack([opaque if p.alpha is None else p.alpha for p in pictures])
+    nodata = {picture.info.get("tiff", {}).get("nodata") for picture in pictures}
+    if len(nodata) == 1 and nodata != {None}:
+        meta["nodata"] = nodata.pop()
     axes = ("frame", "height", "width", "colour")[: data.ndim]
     return Loaded(data, axes, (1, 2), "images", path, meta)
 
@@ -82,10 +96,9 @@ def read_folder(path: Path, ask: Ask) -> Loaded:
 def find_pictures(path: Path) -> list[Path]:
     """Return the pictures of a folder or pattern, sorted with numbers counted as numbers."""
     found = [Path(name) for name in glob.glob(str(path), recursive=True)] if is_glob(path) else path.iterdir()
-    suffixes = SUFFIXES["image"] + SUFFIXES["tiff"]
-    files = [f for f in found if f.suffix.lower() in suffixes and f.is_file() and not f.name.startswith(".")]
+    files = [f for f in found if f.suffix.lower() in PICTURES and f.is_file() and not f.name.startswith(".")]
     if not files:
-        raise FileError(f"there are no pictures in {path}: looked for {', '.join(suffixes)}")
+        raise FileError(f"there are no pictures in {path}: looked for {', '.join(PICTURES)}")
     return sorted(files, key=natural)
 
 
@@ -204,15 +217,20 @@ def write_picture(
 def write_folder(path: Path, array: np.ndarray, like: Loaded) -> list[str]:
     """Write one picture a frame into the folder ``path``, under the names they were read by."""
     frames, alpha = as_frames(array, like, path.name)
+    notes: dict[str, None] = {}
+    with filling(path) as folder:
+        for name, pixels, see_through, info in named(frames, alpha, like):
+            file = folder / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            notes |= dict.fromkeys(write_picture(file, pixels, see_through, info, like.native))
+    return list(notes)
+
+
+def named(frames: np.ndarray, alpha: np.ndarray | None, like: Loaded) -> Iterator[tuple[str, Any, Any, dict[str, Any]]]:
+    """Yield each frame with its name, its transparency, and what its file said beside: those it was read by, or new ones."""
     count = len(frames)
     names, infos = like.meta.get("names", ()), like.meta.get("infos", ())
     if len(names) != count:
         names, infos = [f"frame{number:0{len(str(count - 1))}}.png" for number in range(count)], [{}] * count
     alphas = [None] * count if alpha is None else alpha
-    notes: dict[str, None] = {}
-    with filling(path) as folder:
-        for name, pixels, see_through, info in zip(names, frames, alphas, infos, strict=True):
-            file = folder / name
-            file.parent.mkdir(parents=True, exist_ok=True)
-            notes |= dict.fromkeys(write_picture(file, pixels, see_through, info, like.native))
-    return list(notes)
+    return zip(names, frames, alphas, infos, strict=True)

@@ -19,6 +19,8 @@ MEMORY = "memory"  # the kind of an array that comes from no file, and whose axe
 FRAME_NAMES = ("frame", "page", "time")
 VERTICAL = ("height", "lat", "latitude", "y", "row")
 HORIZONTAL = ("width", "lon", "longitude", "x", "column")
+NORTH = ("degrees_north", "degree_north", "projection_y_coordinate", "grid_latitude", "northing")
+EAST = ("degrees_east", "degree_east", "projection_x_coordinate", "grid_longitude", "easting")
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,8 +61,7 @@ class Loaded:
     @property
     def unnamed(self) -> bool:
         """Whether no names tell which two axes are the sides of a picture or a map."""
-        lower = {name.lower() for name in self.axes}
-        return not (lower & set(VERTICAL) and lower & set(HORIZONTAL))
+        return plane_of_labels(self.axes, self.meta.get("coords", {})) is None
 
     @property
     def frame_axis(self) -> int | None:
@@ -101,6 +102,26 @@ def find_slice_axes(axes: tuple[str, ...]) -> tuple[int, int]:
     vertical = [lower.index(name) for name in VERTICAL if name in lower]
     horizontal = [lower.index(name) for name in HORIZONTAL if name in lower]
     return (vertical[0], horizontal[0]) if vertical and horizontal else (0, 1)
+
+
+def plane_of_labels(axes: tuple[str, ...], coords: Mapping[str, Any]) -> tuple[int, int] | None:
+    """Return the axes of a map or a picture by their names, or by what coordinates say of themselves; None: neither tells.
+
+    >>> from types import SimpleNamespace as Coordinate
+    >>> north, east = (Coordinate(attrs={"units": f"degrees_{where}"}) for where in ("north", "east"))
+    >>> plane_of_labels(("t", "j", "i"), {"j": north, "i": east}), plane_of_labels(("a", "b"), {})
+    ((1, 2), None)
+    """
+    found: dict[str, int] = {}
+    for k, name in enumerate(axes):
+        attrs = dict(getattr(coords.get(name), "attrs", {}))
+        said = {name.lower(), *(str(attrs.get(key, "")).lower() for key in ("units", "standard_name"))}
+        along = str(attrs.get("axis", "")).upper()
+        if said & set(VERTICAL + NORTH) or along == "Y":
+            found.setdefault("Y", k)
+        elif said & set(HORIZONTAL + EAST) or along == "X":
+            found.setdefault("X", k)
+    return (found["Y"], found["X"]) if len(found) == 2 else None
 
 
 def plain_axes(ndim: int) -> tuple[str, ...]:

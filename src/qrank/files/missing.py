@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 
 import numpy as np
 
 from qrank.errors import FileError, InputError
 from qrank.files.loaded import Loaded, without_axis
 from qrank.files.pixels import PICTURE_KINDS
+from qrank.tensor import laid_over, shapes_of_masks
 
 
 def missing_mask(
@@ -18,14 +20,15 @@ def missing_mask(
     mask_file: str | os.PathLike[str] | None = None,
     below: float | None = None,
     above: float | None = None,
+    alpha: bool = False,
     drop: float | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> np.ndarray:
     """Return a bool array of the shape of ``loaded.data``, True where an entry is missing.
 
-    NaN is always missing. Further: entries equal to ``value``; entries where ``mask_file`` (a picture,
+    NaN is always missing, and the nodata value of a raster. Further: entries equal to ``value``; entries where ``mask_file`` (a picture,
     array or video) is not zero, one still mask serving all frames and all colours; entries less than
-    ``below`` or greater than ``above``; and a share ``drop`` of the entries, drawn by ``rng``.
+    ``below`` or greater than ``above``; with ``alpha`` pixels that are wholly transparent; and a share ``drop`` of the entries, drawn by ``rng``.
 
     >>> loaded = Loaded(np.array([[0.0, 1.0], [np.nan, 9.0]]), ("axis0", "axis1"), (0, 1), "npy")
     >>> missing_mask(loaded, value=0, above=5)
@@ -34,6 +37,9 @@ def missing_mask(
     """
     data = loaded.data
     missing = np.isnan(data) if data.dtype.kind in "fc" else np.zeros(data.shape, bool)
+    nodata = loaded.meta.get("nodata")
+    if nodata is not None and data.dtype.kind in "iu":
+        missing |= data == nodata
     if value is not None:
         # 0.1 in a float32 file is not the 0.1 of Python.
         missing |= data == (data.dtype.type(value) if data.dtype.kind == "f" else value)
@@ -44,7 +50,9 @@ def missing_mask(
     if above is not None:
         missing |= data > above
     if mask_file is not None:
-        missing |= _from_file(mask_file, loaded)
+        missing |= mask_from(mask_file, loaded)
+    if alpha:
+        missing |= _transparent(loaded)
     if drop is not None:
         if not 0 <= drop < 1:
             raise InputError(f"drop is {drop}: it must be a share from 0 up to, not including, 1")
@@ -52,7 +60,25 @@ def missing_mask(
     return missing
 
 
-def _from_file(mask_file: str | os.PathLike[str], loaded: Loaded) -> np.ndarray:
+def _transparent(loaded: Loaded) -> np.ndarray:
+    """Return True where a pixel is wholly transparent."""
+    alpha = loaded.meta.get("alpha")
+    if alpha is None:
+        raise InputError(f"{loaded.name} has no transparent pixels that could be missing: leave --missing-alpha out")
+    clear, axis = alpha == 0, loaded.colour_axis
+    return np.broadcast_to(clear if axis is None else np.expand_dims(clear, axis), loaded.data.shape)
+
+
+def opaque(loaded: Loaded, filled: np.ndarray) -> Loaded:
+    """Return a picture whose wholly transparent pixels are opaque where they are to be filled, else nobody would see them."""
+    alpha, axis = loaded.meta["alpha"], loaded.colour_axis
+    full = np.iinfo(alpha.dtype).max if alpha.dtype.kind in "iu" else 1
+    seen = (alpha == 0) & (filled if axis is None else filled.any(axis=axis))
+    return replace(loaded, meta={**loaded.meta, "alpha": np.where(seen, alpha.dtype.type(full), alpha)})
+
+
+def mask_from(mask_file: str | os.PathLike[str], loaded: Loaded) -> np.ndarray:
+    """Return True where a picture, array or video is not zero, laid over the data: a still one serves all frames and colours."""
     from qrank.files import read
 
     mask = read(mask_file)
@@ -62,7 +88,8 @@ def _from_file(mask_file: str | os.PathLike[str], loaded: Loaded) -> np.ndarray:
     for fitted in _fittings(holes, mask, loaded):
         return np.broadcast_to(fitted, loaded.data.shape)
     sizes = f"mask {mask.name} is {_size(mask)} and {loaded.name} is {_size(loaded)}"
-    raise FileError(f"{sizes}: a mask has the size of the data, or of one picture of it")
+    shapes = shapes_of_masks(loaded.data.shape)
+    raise FileError(f"{sizes}: a mask has the size of the data, or of one picture of it; {shapes} would do")
 
 
 def _fittings(holes: np.ndarray, mask: Loaded, loaded: Loaded):
@@ -84,6 +111,10 @@ def _fittings(holes: np.ndarray, mask: Loaded, loaded: Loaded):
         long_enough = len(film) == 1 or (axis is not None and len(film) == shape[axis])
         if long_enough and film.shape[1:] == (shape[height], shape[width]):
             yield _placed(film, axis if len(film) > 1 else None, (height, width), len(shape))
+    if loaded.unnamed:
+        laid = laid_over(holes, shape)
+        if laid is not None:
+            yield laid
 
 
 def _scaled(film: np.ndarray, loaded: Loaded) -> np.ndarray:

@@ -15,7 +15,7 @@ import numpy as np
 from qrank.atomic import reserve
 from qrank.errors import FileError, need
 from qrank.files.hdf5 import check_all
-from qrank.files.loaded import Ask, Loaded, axis_of_frames, find_slice_axes, numeric, plain_axes
+from qrank.files.loaded import Ask, Loaded, axis_of_frames, find_slice_axes, numeric, plain_axes, plane_of_labels
 from qrank.files.room import DENSEST, PLAIN, check_room
 from qrank.files.sniff import first_bytes
 from qrank.files.which_array import choose
@@ -43,7 +43,8 @@ def read(path: Path, ask: Ask) -> Loaded:
         stored = stored.isel({axes[axis_of_frames(whole, ask.frames)]: ask.frames})
     decoded = xarray.decode_cf(stored[[key]], decode_times=False)[key]
     meta = {"key": key, "frames": ask.frames, **_labels(decoded)}
-    return replace(whole, data=numeric(decoded.values, str(path)), meta=meta)
+    pair = plane_of_labels(axes, meta["coords"]) or whole.slice_axes
+    return replace(whole, data=numeric(decoded.values, str(path)), slice_axes=pair, meta=meta)
 
 
 def from_xarray(array: DataArray) -> Loaded:

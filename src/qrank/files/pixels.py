@@ -47,7 +47,14 @@ def resize(loaded: Loaded, size: str | float | Size) -> Loaded:
     meta = {**loaded.meta, "full_size": full}
     if "alpha" in meta:
         meta["alpha"] = resize_planes(meta["alpha"], (meta["alpha"].ndim - 2, meta["alpha"].ndim - 1), new)
-    return dataclasses.replace(loaded, data=resize_planes(loaded.data, (height, width), new), meta=meta)
+    nodata = loaded.meta.get("nodata")
+    if nodata is None or loaded.data.dtype.kind == "f":
+        return dataclasses.replace(loaded, data=resize_planes(loaded.data, (height, width), new), meta=meta)
+    # A value that stands for none must not be mixed into its neighbours.
+    scaled = resize_planes(np.where(loaded.data == nodata, np.nan, loaded.data), (height, width), new)
+    return dataclasses.replace(
+        loaded, data=restore(np.where(np.isnan(scaled), nodata, scaled), loaded.native, "the picture"), meta=meta
+    )
 
 
 def resize_planes(data: np.ndarray, pair: tuple[int, int], size: Size) -> np.ndarray:

@@ -19,9 +19,11 @@ SUFFIXES = {
     "hdf5": (".h5", ".hdf5", ".he5"),
     "zarr": (".zarr",),
     "netcdf": (".nc", ".nc4", ".cdf"),
+    "zip": (".zip",),
     "csv": (".csv", ".tsv"),
     "parquet": (".parquet", ".pq"),
 }
+PICTURES = SUFFIXES["image"] + SUFFIXES["tiff"]  # what a folder or a zip of pictures may hold
 KIND_OF_SUFFIX = {suffix: kind for kind, suffixes in SUFFIXES.items() for suffix in suffixes}
 KEYED = ("npz", "mat", "hdf5", "zarr", "netcdf", "tiff")
 READABLE = {
@@ -35,6 +37,7 @@ READABLE = {
     "hdf5": "an HDF5 file",
     "zarr": "a zarr store",
     "netcdf": "a netCDF file",
+    "zip": "a zip of pictures",
     "csv": "a table",
     "parquet": "a parquet file",
 }
@@ -113,6 +116,8 @@ def _kind_of_head(head: bytes, path: Path) -> str | None:
         return named if named in ("mat", "netcdf") else "hdf5"
     if head[:4] == b"RIFF":
         return {b"AVI ": "video", b"WEBP": "image"}.get(head[8:12])
+    if head[:2] == b"PK" and path.suffix.lower() == ".zip":
+        return "zip"
     if head[4:8] == b"ftyp":
         return "image" if head[8:12] in (b"avif", b"heic") else "video"
     if head[:1] == b"\x80" and head[1:2] in b"\x02\x03\x04\x05" and len(head) > 2:

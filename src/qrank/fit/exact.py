@@ -14,8 +14,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-import numpy as np
-
 from .. import kernels
 from ..kernels.memory import Workspace
 from ..problem import Problem
@@ -57,8 +55,7 @@ class Exact(Fit):
         x = kernels.of(t).copy(t, out=work.array("spare", t.shape, t.dtype))
         if state is None:
             return kernels.of(t).keep(x, problem.stack, problem.mask)
-        x[problem.mask] = np.concatenate(state)
-        return x
+        return kernels.of(t).put_known(x, problem.mask, state)
 
     def restore(self, x: Any, given: Any, known: Any) -> Any:
         """Return x with every known entry exactly as it was given."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from .base import Kernels
 from .host import Host
 
@@ -19,11 +21,25 @@ def register(kind: type, kernels: Kernels) -> None:
 def of(array: Any) -> Kernels:
     """Return the kernels for an array: those of its own type, else NumPy's.
 
+    Tensors of torch and arrays of CuPy are known by the name of their package: nobody else has to import it.
+
     >>> import numpy as np
     >>> type(of(np.zeros(3))).__name__
     'Host'
     """
-    return next((kernels for kind, kernels in _kinds if isinstance(array, kind)), _host)
+    for kind, kernels in _kinds:
+        if isinstance(array, kind):
+            return kernels
+    if isinstance(array, np.ndarray):
+        return _host
+    for package in ("torch", "cupy"):
+        if any(base.__module__.partition(".")[0] == package for base in type(array).__mro__) and hasattr(
+            array, "device"
+        ):
+            from .device import kernels_of
+
+            return kernels_of(array, package)
+    return _host
 
 
 __all__ = ["Kernels", "of", "register"]

@@ -24,6 +24,10 @@ class Kernels:
     - typed(x, array): x with the floating type of the array
     - keep(x, array, known): x, with the array's own values where they are known
     - like(x, array): x as an array of the user's kind: masked, labelled, …
+    - outer(x, layout): an array, slices last, in the axes of the user's, contiguous
+    - padded(x, shape, value): x at the beginning of a larger array of a value
+    - flatnonzero(mask): the flat positions at which it is True, a NumPy array
+    - brought(m), host(t): a NumPy array as one of this kind, and back; not for what is as large as the data
 
     Of a stack:
 
@@ -45,6 +49,8 @@ class Kernels:
     - spread(y, mask): the standard deviation of what is known, not 0
     - single(t), cast(t, y): t in single precision, or in y's
     - known_entries(t, mask): those that the paper's stopping rule follows, as a list of arrays (``last``)
+    - put_known(t, mask, entries): t with such entries
+    - rms(t): the root mean square of entries
 
     Of its mode-3 unfolding:
 
@@ -55,11 +61,21 @@ class Kernels:
     - under_principal(t, r): T x_3 V
     - matmul(a, b, out=None)
     - slope(turn, b, prox, v=None): B (turn^T B - prox)^T, B = b or v^T b
+    - eye(n, r, t): the first r columns of the identity, in the type of t
+    - cayley(q, half): (I + H)^{-1} (I - H) Q
+
+    ``xp`` has the functions of single entries (`sqrt`, `where`, …) and of small matrices under NumPy's names.
     """
+
+    numpy = False  # whether arrays are NumPy's, as methods need them that are not written on these operations
 
     def free_memory(self) -> int | None:
         """Return that it is not known: then no run is refused before it starts."""
         return None
+
+    def brought(self, m: Any) -> Any:
+        """Return a NumPy array as one of this kind: as it is, where `product` and the like take it so."""
+        return m
 
     def __getattr__(self, operation: str) -> Any:
         if operation.startswith("_"):

@@ -9,6 +9,8 @@ from functools import reduce
 
 import numpy as np
 
+PLACES = 1 << 16  # entries that are read together
+
 
 @dataclass(frozen=True, eq=False)
 class Cover:
@@ -54,7 +56,12 @@ class Cover:
 
     def read(self, x: np.ndarray, blocks: np.ndarray | slice) -> np.ndarray:
         """Return some blocks of a C-contiguous array as rows, (number of blocks, n)."""
-        return x.reshape(-1).take(self.corners[blocks][:, None] + self.inside)
+        flat, corners = x.reshape(-1), self.corners[blocks]
+        rows = np.empty((len(corners), len(self.inside)), x.dtype)
+        some = max(1, PLACES // len(self.inside))  # places take more memory than what is there
+        for s in (slice(k, k + some) for k in range(0, len(corners), some)):
+            flat.take(corners[s, None] + self.inside, out=rows[s], mode="clip")
+        return rows
 
     def add(self, x: np.ndarray, blocks: np.ndarray, rows: np.ndarray) -> None:
         """Add rows to a C-contiguous array where the blocks are; where these overlap, all are added."""

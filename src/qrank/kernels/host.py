@@ -6,9 +6,10 @@ import math
 from typing import Any
 
 import numpy as np
+import scipy.linalg
 
 from ..errors import InputError, KindError
-from ..tensor import Layout
+from ..tensor import Layout, laid_over, shapes_of_masks
 from . import products
 from .advance import advance, known_entries
 from .arrange import add_arranged, arranged, sampled
@@ -24,6 +25,9 @@ LOOKED_AT = 1 << 17  # entries that are looked at together
 
 class Host(Kernels):
     """The operations on NumPy arrays; masked arrays and whatever NumPy can take are seen as such."""
+
+    numpy = True
+    xp = np
 
     empty = staticmethod(np.empty)
     copy = staticmethod(products.copy)
@@ -68,6 +72,31 @@ class Host(Kernels):
         known = y[observed]
         return float(known.std(dtype=float)) or float(abs(known[0])) or 1.0
 
+    def eye(self, n: int, r: int, t: np.ndarray) -> np.ndarray:
+        """Return the first r columns of the identity, in the type of t."""
+        return np.eye(n, r, dtype=t.dtype)
+
+    def cayley(self, q: np.ndarray, half: np.ndarray) -> np.ndarray:
+        """Return (I + H)^{-1} (I - H) Q."""
+        return scipy.linalg.solve(self.eye(len(half), len(half), half) + half, q - half @ q, check_finite=False)
+
+    def rms(self, t: np.ndarray) -> float:
+        """Return the root mean square of entries."""
+        return math.sqrt(float(np.mean(np.square(t, dtype=float))))
+
+    def flatnonzero(self, mask: np.ndarray) -> np.ndarray:
+        """Return the flat positions at which a mask is True."""
+        return np.flatnonzero(mask)
+
+    def host(self, t: Any) -> np.ndarray:
+        """Return an array as NumPy's."""
+        return np.asarray(t)
+
+    def put_known(self, t: np.ndarray, observed: np.ndarray, entries: list[np.ndarray]) -> np.ndarray:
+        """Return a stack (which is overwritten) with other known entries."""
+        t[observed] = np.concatenate(entries)
+        return t
+
     def norm(self, t: np.ndarray) -> float:
         """Return ||T||_F."""
         return math.sqrt(float(np.vdot(t, t)))
@@ -83,12 +112,13 @@ class Host(Kernels):
         observed = np.asarray(observed)
         if observed.dtype != bool:
             raise KindError(f"observed must be boolean, True where the value is known, not of type {observed.dtype}")
-        try:
-            known = np.ascontiguousarray(np.broadcast_to(observed, data.shape))
-        except ValueError:
+        laid = laid_over(observed, data.shape)
+        if laid is None:
             raise InputError(
-                f"observed has shape {observed.shape}, which does not broadcast to that of the array, {data.shape}"
-            ) from None
+                f"observed has shape {observed.shape}, which does not broadcast to that of the array, {data.shape}:"
+                f" {shapes_of_masks(data.shape)} would do"
+            )
+        known = np.ascontiguousarray(laid)
         return known if masked is None else known & masked
 
     def values(self, array: Any) -> np.ndarray:
@@ -131,7 +161,15 @@ class Host(Kernels):
         if exponent > type_.maxexp - 24:  # the data's own type ends here
             np.clip(x, np.ldexp(type_.min, -exponent), np.ldexp(type_.max, -exponent), out=x)
         np.ldexp(x, exponent, out=x)
+        return self.outer(x, layout)
+
+    def outer(self, x: np.ndarray, layout: Layout) -> np.ndarray:
+        """Return an array, slices last, in the axes of the user's."""
         return np.ascontiguousarray(layout.outer(x))
+
+    def padded(self, x: np.ndarray, shape: tuple[int, ...], value: float | bool) -> np.ndarray:
+        """Return x at the beginning of a larger array of a value."""
+        return np.pad(x, [(0, wide - n) for wide, n in zip(shape, x.shape, strict=True)], constant_values=value)
 
     def typed(self, x: np.ndarray, array: Any) -> np.ndarray:
         """Return x with the type of the array, where that is a floating one, else in double precision."""

@@ -41,8 +41,12 @@ def pairs(b: np.ndarray) -> np.ndarray:
     >>> pairs(np.array([[1.0, 2.0], [3.0, 5.0]])).tolist()
     [[1.0, 2.0, 4.0], [9.0, 15.0, 25.0]]
     """
-    first, second = np.triu_indices(b.shape[1])
-    return b[:, first] * b[:, second]
+    n, r = b.shape
+    found, at = np.empty((n, r * (r + 1) // 2), b.dtype), 0
+    for k in range(r):
+        np.multiply(b[:, [k]], b[:, k:], out=found[:, at : at + r - k])
+        at += r - k
+    return found
 
 
 def inverses(a: np.ndarray) -> np.ndarray:

@@ -71,11 +71,11 @@ def smooth_fill(y: np.ndarray, observed: np.ndarray, widths: Sequence[float] | N
     rough = smoothness(y, observed)
     finest = max(SLIGHT, float(rough.min()))
     scale = np.where(rough < ROUGH, np.minimum(1.0, finest / np.maximum(rough, SLIGHT)), 0.0)
-    weighted, weight = np.where(observed, y, 0), observed.astype(y.dtype)
-    mean = float(weighted.sum(dtype=float) / np.count_nonzero(observed))
-    far = _far(weighted, weight, scale, mean)
+    means = [np.where(observed, y, 0), observed.astype(y.dtype)]
+    mean = float(means[0].sum(dtype=float) / np.count_nonzero(observed))
+    far = _far(means[0], means[1], scale, mean)
     levels = [float(w) for w in (WIDTHS if widths is None else widths)] if scale.any() else []
-    filled = _coarser(weighted, weight, far, scale, levels, 0.0, np.ones(y.ndim))
+    filled = _coarser(means, far, scale, levels, 0.0, np.ones(y.ndim))
     np.copyto(filled, y, where=observed)
     return filled
 
@@ -91,9 +91,14 @@ def _far(weighted: np.ndarray, weight: np.ndarray, scale: np.ndarray, mean: floa
 
 
 def _coarser(
-    n: np.ndarray, d: np.ndarray, far: np.ndarray, scale: np.ndarray, widths: list[float], done: float, grid: np.ndarray
+    means: list[np.ndarray], far: np.ndarray, scale: np.ndarray, widths: list[float], done: float, grid: np.ndarray
 ) -> np.ndarray:
-    """Return x of the first width, from means n, d of width ``done`` on a grid of this spacing; n and d are overwritten."""
+    """Return x of the first width, from means n, d of width ``done`` on a grid of this spacing.
+
+    The list is emptied: n and d are overwritten, and let go of where only coarser ones are needed.
+    """
+    n, d = means
+    means.clear()
     x, room = np.zeros_like(n), np.ones_like(n)
     while widths:
         wide, *widths = widths
@@ -105,19 +110,18 @@ def _coarser(
         done = wide
         sees = math.prod(max(1.0, 2 * math.sqrt(math.pi) * wide * s) for s in scale)
         share = ENOUGH / sees
-        below = d + share  # x_w = (n + share x_w') / (d + share)
-        room /= below
-        x += np.multiply(room, n, out=below)
+        for k in range(len(n)):  # slab by slab: x_w = (n + share x_w') / (d + share)
+            room[k] /= d[k] + share
+            x[k] += room[k] * n[k]
         room *= share
-        del below
         halved = [wide * s >= 1.5 * h and size > 2 for s, h, size in zip(scale, grid, n.shape, strict=True)]
         if any(halved) and widths:
             every = tuple(slice(None, None, 2 if half else 1) for half in halved)
             spacing = grid * np.where(halved, 2, 1)
             shape = n.shape
-            n, d = n[every].copy(), d[every].copy()
-            coarse = _coarser(n, d, far, scale, widths, done, spacing)
+            means = [n[every].copy(), d[every].copy()]
             del n, d
+            coarse = _coarser(means, far, scale, widths, done, spacing)
             for axis in np.flatnonzero(halved).tolist():
                 coarse = _doubled(coarse, axis, shape[axis])
             x += np.multiply(room, coarse, out=room)

@@ -62,6 +62,11 @@ class Auto(Method):
         return Needs(max(fast.memory, found.memory), fast.flops, tried * fast.steps)
 
     @property
+    def numpy_only(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Whether it tries anything: much of what it tries, and how it hides and weighs, is written on NumPy."""
+        return self.effort != "fast" and self.noise is None
+
+    @property
     def fit(self) -> Fit:  # pyright: ignore[reportIncompatibleVariableOverride]
         """How the answer agrees with what is known."""
         if self.outliers is not None:

@@ -38,6 +38,10 @@ class Method:
 
     revision: ClassVar[int] = 0  # raised by hand when its answers change but no option does: kept cells are run again
 
+    numpy_only: ClassVar[bool] = (
+        True  # it is written on NumPy, not on the operations of `kernels`, which other arrays have, too
+    )
+
     nearby: ClassVar[bool] = False  # where the model says nothing, its answer still comes from the known entries nearby
 
     fit: ClassVar[Any] = Exact()  # how the answer agrees with what is known

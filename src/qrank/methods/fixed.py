@@ -47,7 +47,7 @@ class FixedQ(Recipe):
         """Return rows and columns of which nothing is known in any slice: the transform tells a slice from the others."""
         known = problem.mask
         empty = ~known.any(axis=(0, 2), keepdims=True) | ~known.any(axis=(0, 1), keepdims=True)
-        return np.broadcast_to(empty, known.shape).reshape(problem.observed.shape)
+        return kernels.of(known).xp.broadcast_to(empty, known.shape).reshape(problem.observed.shape)
 
     def learner(self, problem: Problem) -> Learner:
         """Return who chooses Q, once."""

@@ -172,4 +172,6 @@ class GaussianPatches(Method):
         """Return the posterior standard deviation of each entry, 0 where it is known."""
         if state.variance is None:
             return None
-        return np.sqrt(state.variance) * ~problem.observed
+        deviation = np.sqrt(state.variance)
+        deviation *= ~problem.observed
+        return deviation

@@ -36,6 +36,7 @@ class Joined(Views):
     about: ClassVar[str] = "views, joined in the last steps by the local Gaussian model of patches"
     after: ClassVar[str | None] = "views"
     measures: ClassVar[bool] = False  # a block is filled from its known entries
+    numpy_only: ClassVar[bool] = True
 
     shape: Any = None  # of a block: as for `patches`
 
@@ -81,4 +82,8 @@ class Joined(Views):
 
     def deviation(self, problem: Problem, state: State, work: Workspace) -> np.ndarray | None:
         """Return the standard deviation that the patches give to each entry, 0 where it is known."""
-        return np.sqrt(state.prior.each[-1]) * ~problem.observed if state.prior.trail else None
+        if not state.prior.trail:
+            return None
+        deviation = np.sqrt(state.prior.each[-1])
+        deviation *= ~problem.observed
+        return deviation

@@ -60,6 +60,7 @@ class Recipe(Method):
     shares_out: ClassVar[bool] = True
     measures: ClassVar[bool] = True
     resumes: ClassVar[bool] = True
+    numpy_only: ClassVar[bool] = False
     presets: ClassVar[dict[str, dict[str, Any]]] = {"default": {}, "paper": PAPER}
 
     rho: float | None = None  # None: by what is known and what is found (`schedule`), but 1.1 for penalties not mild
@@ -115,8 +116,8 @@ class Recipe(Method):
         return state + needs.passes(size) + self.needs_of_prior(layout, size)
 
     def needs_of_prior(self, layout: Layout, size: Size) -> Needs:
-        """Return what the prior takes beside that."""
-        raise AssertionError(f"{self.name} does not say what its prior needs")
+        """Return what the prior takes beside that: of one that does not say, an array."""
+        return Needs(size.bytes, 0, 0)
 
     def fitted(self, problem: Problem) -> Fit:
         """Return how the answer of a problem agrees with what is known of it: entries, or other measurements."""

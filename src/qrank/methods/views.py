@@ -169,7 +169,7 @@ class Views(Recipe):
         late = table[len(table) // 2 :, 1:].mean(axis=0)
         table[:, 1:] *= late >= SLIGHT
         table[:, 1:] /= table[:, 1:].sum(axis=1, keepdims=True)
-        depth = max(2.0, 1 / table[-1, 0])
+        depth = max(2.0, float(1 / table[-1, 0]))  # a NumPy number would make single precision double
         steps = max(2, 1 + round(math.log(depth) / math.log(state.rho)))
         return replace(self, judged=False, weights=table, depth=depth, steps=steps)
 
@@ -193,7 +193,8 @@ class Views(Recipe):
         if not state.prior.trail:
             return None
         apart = self.prior(problem).apart(state.t, state.prior.trail[-1][0], state.prior, work)
-        return apart * ~problem.observed
+        apart *= ~problem.observed
+        return apart
 
     def pace(self, problem: Problem) -> tuple[float, float]:
         """Return how far below v sigma starts, and by how much it falls in a step."""

@@ -118,15 +118,19 @@ class Average(Prior):
     def apart(self, t: Any, lam: float, state: Averaged, work: Workspace) -> Any:
         """Return for each entry the weighted standard deviation of what the priors make of T, of the array's shape."""
         weights, kind, inner = np.array(state.trail[-1][3:]), kernels.of(t), work.part("seen")
-        mean, square = (0 * t.reshape(self.shape) for _ in range(2))
+        mean, square = work.array("spare", self.shape, t.dtype), 0 * t.reshape(self.shape)
+        mean[...] = 0
         for (seen, stack, scale, offsets), one, weight in zip(self._stacks(t, inner), state.each, weights, strict=True):
             if weight > 0:
-                moved = (
-                    seen.prior(stack, scale * lam, one, inner).x - stack
-                )  # beside T: small numbers, which are squared
-                square = kind.add_arranged(square, moved * moved, seen.view, offsets, float(weight))
+                moved = seen.prior(stack, scale * lam, one, inner).x
+                moved -= stack  # beside T: small numbers, which are squared
+                stack[...] = moved
+                stack *= moved
+                square = kind.add_arranged(square, stack, seen.view, offsets, float(weight))
                 mean = kind.add_arranged(mean, moved, seen.view, offsets, float(weight))
-        return np.sqrt(np.maximum(square - mean * mean, 0))
+        mean *= mean
+        square -= mean
+        return square.clip(0) ** 0.5
 
     def _weights(self, lam: float) -> np.ndarray:
         if self.weights is None:

@@ -84,17 +84,20 @@ class ManifoldDescent(Learner):
         v, s = kernels.of(t).principal(t, self.r)
         v = v * facing(v)  # a spun descent starts from them: which of the two each is must not hang on rounding
         f = Envelope(t, v, lam, penalty, work.array("spare", (self.r, *t.shape[1:]), t.dtype))
-        rotation = spin(s, work.rng) if self.begin == "spun" else np.eye(self.r, dtype=t.dtype)
+        kind = kernels.of(t)
+        rotation = kind.eye(self.r, self.r, t)
+        if self.begin == "spun":
+            rotation = kind.cast(kind.brought(spin(kind.host(s), work.rng)), t)
         here = f.value(rotation)
         if self.begin == "last" and state.q is not None:
-            last = nearest_orthogonal(v.T @ state.q.astype(t.dtype, copy=False))
+            last = nearest_orthogonal(v.T @ kind.cast(state.q, t))
             if (at_last := f.value(last))[0] < here[0]:
                 rotation, here = last, at_last
         found = stiefel.descend(f.value, f.gradient, rotation, here, self.steps, state.tau)
         if f.at is not found.q:  # the last trials were refused
             f.value(found.q)
         q = v @ found.q
-        x = kernels.of(t).product(q, f.x, out=work.array("spare", t.shape, t.dtype))
+        x = kind.product(q, f.x, out=work.array("spare", t.shape, t.dtype))
         shrunk, state = found.payload[1], state._replace(q=q, tau=found.tau)
         return Proxed(x, state, shrunk.value, shrunk.rank, shrunk.slices, tuple(found.values))
 
@@ -105,7 +108,7 @@ class PrintedDescent(ManifoldDescent):
     def prox(self, t: np.ndarray, lam: float, penalty: Penalty, state: QState, work: Workspace) -> Proxed:
         """Return X under Q after the printed step."""
         n3, kind = len(t), kernels.of(t)
-        q = np.eye(n3, self.r, dtype=t.dtype) if state.q is None else state.q
+        q = kind.eye(n3, self.r, t) if state.q is None else state.q
         g = kind.product(q.T, t)
         x = kind.copy(g)
         shrunk = kind.shrink(x, NEARLY * lam, penalty)
@@ -141,8 +144,9 @@ def facing(v: np.ndarray) -> np.ndarray:
     >>> facing(np.array([[1.0, -1.0], [0.0, 0.0]]))
     array([ 1., -1.])
     """
-    side = np.sqrt(np.arange(1.0, len(v) + 1)) % 1 + 0.1
-    return np.where(side @ v < 0, -1, 1).astype(v.dtype)
+    kind = kernels.of(v)
+    side = kind.brought(np.sqrt(np.arange(1.0, len(v) + 1)) % 1 + 0.1)
+    return kind.cast(kind.xp.where(side @ kind.cast(v, side) < 0, -1, 1), v)
 
 
 def nearest_orthogonal(m: np.ndarray) -> np.ndarray:
@@ -152,5 +156,5 @@ def nearest_orthogonal(m: np.ndarray) -> np.ndarray:
     array([[ 1.,  0.],
            [ 0., -1.]])
     """
-    u, _, vh = np.linalg.svd(m)
+    u, _, vh = kernels.of(m).xp.linalg.svd(m)
     return u @ vh

@@ -37,8 +37,8 @@ LLOYD = 15  # steps of k-means
 MEMBERS = 2  # blocks that a kind has at least, for each eigenpair: of fewer its law would be too sure of itself
 TRIED = 16  # blocks of a kind on which its noise is found
 NOISE = (1, 4, 16, 64)  # times the mean of the other eigenvalues
-PIECE = 1 << 24  # bytes that a thread works in
-GROUP = 1 << 26  # bytes of results before they are added up
+PIECE = 1 << 23  # bytes that a thread works in
+GROUP = 1 << 23  # bytes of results before they are added up
 
 
 class Expected(NamedTuple):
@@ -217,7 +217,7 @@ def law_of(rows: np.ndarray, eigenpairs: int) -> Gaussian:
     m = rows.mean(0)
     rows -= m
     n, limits = rows.shape[1], np.finfo(rows.dtype)
-    whole = float(np.square(rows, dtype=float).sum()) / len(rows)
+    whole = sum(float(np.square(row, dtype=float).sum()) for row in rows) / len(rows)
     w, u = _eigenpairs(rows, max(1, min(eigenpairs, n - 1, len(rows) - 1)))
     e2 = (whole - float(w.sum())) / max(1, n - len(w))
     e2 = max(e2, whole / n * 10 * float(limits.eps), float(limits.tiny) ** 0.5)

@@ -69,7 +69,11 @@ class Fixed(Learner):
 
     def start(self, t: np.ndarray, work: Workspace) -> QState:
         """Return the state, which keeps the transform if it had to be made."""
-        return QState() if isinstance(self.given, Transform) else QState(q=self.given(work.rng).matrix)
+        return (
+            QState()
+            if isinstance(self.given, Transform)
+            else QState(q=kernels.of(t).brought(self.given(work.rng).matrix))
+        )
 
     def size(self, t: np.ndarray, state: QState, work: Workspace) -> float:
         """Return the largest singular value under the transform."""

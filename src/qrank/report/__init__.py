@@ -83,11 +83,13 @@ def write_report(
     """
     x = _plain(result.x)
     truth = None if truth is None else _truth(truth, x.shape)
+    if truth is not None and result.ignored is not None:
+        truth = np.where(result.ignored, np.nan, truth)
     axes = getattr(result.x, "dims", None) if axes is None else axes
     view = View.of(x, result.observed, result.slice_axes, axes)
-    sure = None if result.error is None or result.observed.all() else _plain(result.error)
+    sure = None if result.error is None or result.settled.all() else _plain(result.error)
     blind = None if result.undetermined is None else _plain(result.undetermined)
-    scene = pictures.Scene.of(x, result.observed, truth, view, _span(value_range), sure, blind)
+    scene = pictures.Scene.of(x, result.observed, truth, view, _span(value_range), sure, blind, result.ignored)
     quality = None if truth is None else facts.Quality.of(x, result.observed, truth, view)
     packed = None if view.picture else fibres.pack(scene)
     frames = pictures.frames(scene, room=pictures.BUDGET - fibres.weight(packed))
@@ -107,7 +109,7 @@ def write_report(
         candidates=trust.candidates(result.choice),
         hints=hints(result, view),
         runs=_runs(result),
-        others=_structure(result, x),
+        others=_structure(result, x if result.ignored is None else np.where(result.ignored, 0, x)),
         tables=facts.tables(result, x, view, quality, meta),
         command=command,
     )
@@ -128,7 +130,7 @@ def fragment(result: Completion) -> str | None:
     try:
         x = _plain(result.x)
         view = View.of(x, result.observed, result.slice_axes, getattr(result.x, "dims", None))
-        scene = pictures.Scene.of(x, result.observed, None, view)
+        scene = pictures.Scene.of(x, result.observed, None, view, left=result.ignored)
         main, records = next(iter(result.runs.items()), ("", []))
         return render(
             "fragment.html",

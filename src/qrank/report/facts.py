@@ -72,7 +72,7 @@ class Quality(NamedTuple):
 def headline(result: Completion, quality: Quality | None) -> list[tuple[str, str]]:
     """Return the few numbers that the page begins with."""
     known = result.observed
-    tiles = [("missing", share(known.size - int(np.count_nonzero(known)), known.size))]
+    tiles = [("missing", share(int(np.count_nonzero(~result.settled)), known.size))]
     if quality is not None:
         tiles += [("PSNR", f"{number(quality.psnr)} dB")]
         tiles += [("SSIM", f"{quality.ssim:.3f}")] if quality.ssim is not None else [("RMSE", number(quality.rmse, 3))]
@@ -100,7 +100,7 @@ def tables(
 
 def _data(result: Completion, x: np.ndarray, view: View) -> list[tuple[str, str]]:
     known = result.observed
-    missing = known.size - int(np.count_nonzero(known))
+    missing, left = int(np.count_nonzero(~result.settled)), int(np.count_nonzero(result.settled & ~known))
     values = x[known] if known.any() else x.ravel()
     first, second = result.slice_axes
     blind = int(np.count_nonzero(result.undetermined)) if result.undetermined is not None else 0
@@ -111,6 +111,7 @@ def _data(result: Completion, x: np.ndarray, view: View) -> list[tuple[str, str]
         ("type", str(x.dtype)),
         ("entries", number(x.size)),
         ("missing", f"{number(missing)} ({share(missing, known.size)})"),
+        *([("ignored", f"{number(left)} (left as they were)")] if left else []),
         *([("undetermined", f"{number(blind)} (guesses)")] if blind else []),
         ("known values", f"{number(float(values.min()))} to {number(float(values.max()))}"),
     ]
@@ -128,7 +129,7 @@ def _quality(result: Completion, x: np.ndarray, quality: Quality | None) -> list
         lines += [("SSIM", f"{quality.ssim:.4f}")] if quality.ssim is not None else []
     if result.choice is not None and result.choice.error is not None:
         lines += [("RMSE, entries hidden by auto", number(result.choice.error))]
-    if result.error is not None and not result.observed.all():
+    if result.error is not None and not result.settled.all():
         lines += [("standard error of filled entries, median", number(_typical(result)))]
     if (found := _held_out(result)) is not None:
         (of, held), peak = found, float(np.abs(x[result.observed]).max())
@@ -148,7 +149,7 @@ def _held_out(result: Completion) -> tuple[str, float] | None:
 
 
 def _typical(result: Completion) -> float:
-    return float(np.median(np.asarray(result.error)[~np.asarray(result.observed)]))
+    return float(np.median(np.asarray(result.error)[~np.asarray(result.settled)]))
 
 
 def _seconds(result: Completion) -> float:

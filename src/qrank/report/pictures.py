@@ -21,6 +21,7 @@ BUDGET = 3_900_000  # characters of all pictures together
 LARGEST_SIDE = 480  # pixels; of one or two pictures LARGE_SIDE
 LARGE_SIDE = 960
 ERROR_SIDE = 300  # errors are noise, which compresses badly
+IGNORED = (112, 128, 144)  # slate: neither black nor white, and no colour of the maps
 SMALL = 96 * 96  # pixels of a picture that is kept as it is, without loss
 
 
@@ -37,6 +38,7 @@ class Scene:
     span: Span
     sure: np.ndarray | None = None
     blind: np.ndarray | None = None
+    left: np.ndarray | None = None  # True where an entry was ignored: drawn in a colour of its own
 
     @classmethod
     def of(
@@ -48,10 +50,12 @@ class Scene:
         span: Span | None = None,
         sure: np.ndarray | None = None,
         blind: np.ndarray | None = None,
+        left: np.ndarray | None = None,
     ) -> Scene:
         """Choose the values drawn darkest and lightest where ``span`` does not say; what marks nothing is left out."""
         blind = blind if blind is not None and blind.any() else None
-        return cls(x, known, truth, view, span or display_range(x, known, view.picture), sure, blind)
+        span = span or display_range(x, known, view.picture)
+        return cls(x, known if left is None else known | left, truth, view, span, sure, blind, left)
 
     @cached_property
     def worst(self) -> float:
@@ -85,10 +89,18 @@ class Scene:
         share = np.clip((np.nan_to_num(part.astype(float), nan=low) - low) / (high - low), 0, 1)
         return to_bytes(share) if self.view.picture else coloured(share, "viridis")
 
+    def tinted(self, body: np.ndarray, i: int) -> np.ndarray:
+        """Return bytes of slice i with what was ignored of it in a colour of its own."""
+        if self.left is None:
+            return body
+        left = self.view.take(self.left, i)
+        left = np.asarray(left.all(axis=2) if left.ndim == 3 else left)
+        return np.where(left[:, :, None], np.array(IGNORED, np.uint8), body if body.ndim == 3 else body[:, :, None])
+
     def before(self, i: int) -> np.ndarray:
         """Return slice i with what was missing left transparent; a pixel known in part lacks only some colours."""
         known = self.view.take(self.known, i)
-        body = self.pixels(self.view.take(self.x, i))
+        body = self.tinted(self.pixels(self.view.take(self.x, i)), i)
         if self.view.colour is not None:
             # Where all is missing the answer's colour stays below the transparency: smooth areas compress well.
             body = np.where(known | ~known.any(axis=2, keepdims=True), body, 0)
@@ -120,7 +132,7 @@ class Scene:
 
     def frame(self, i: int, side: int) -> dict[str, Any]:
         """Return all that the page shows of slice i."""
-        layers = {"before": self.before(i), "after": self.pixels(self.view.take(self.x, i))}
+        layers = {"before": self.before(i), "after": self.tinted(self.pixels(self.view.take(self.x, i)), i)}
         note = ""
         if self.truth is not None:
             truth = self.view.take(self.truth, i)

@@ -18,7 +18,7 @@ def meaning(result: Completion, x: np.ndarray, sure: np.ndarray, truth: np.ndarr
         told = f"What the model says of itself, calibrated on nothing: where it is right, {within}."
     if truth is None:
         return told
-    sought = ~result.observed & np.isfinite(truth)
+    sought = ~result.settled & np.isfinite(truth)
     count = int(np.count_nonzero(sought))
     inside = int(np.count_nonzero(np.abs(x[sought] - truth[sought]) <= NORMAL * sure[sought]))
     return f"{told} The truth is known: of {number(count)} missing values {share(inside, count)} do." if count else told

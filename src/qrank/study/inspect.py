@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from ..api import arrangement, guessed_axes
+from .. import kernels
+from ..api import along, arrangement, axes_of, guessed_axes, ignored_of
 from ..api.progress import watching
 from ..checkpoint import Journal
 from ..choose import FEW, tried
@@ -118,8 +119,9 @@ class Inspection:
 def inspect(
     y: Any,
     observed: Any = None,
-    slice_axes: tuple[int, int] | None = None,
+    slice_axes: tuple[int | str, int | str] | None = None,
     *,
+    ignore: Any = None,
     rng: np.random.Generator | int | None = 0,
     progress: bool = False,
     fold: str | int | None = None,
@@ -130,8 +132,8 @@ def inspect(
     """Look at an array before it is completed: what is missing, how low its rank is, what `auto` would take.
 
     It does what `complete` with method "auto" does before its last run. Of an array of which nothing is missing, half is
-    hidden first. Of tables, and with ``fold``, it looks at what `complete` would make of them, padding and all. ``progress`` is
-    that of `complete`.
+    hidden first. Of tables, and with ``fold``, it looks at what `complete` would make of them, padding and all.
+    Masks and axes are given as to `complete`, and ``progress``; what is ignored is not counted as missing.
 
     >>> found = inspect(np.add.outer(np.arange(12.0), np.arange(12.0))[:, :, None] * [1, 5, 2, 4, 3.0])
     >>> found.missing, found.spectra["learned"].rank99
@@ -141,13 +143,15 @@ def inspect(
     table = arrangement(y, observed, fold, index, columns, values)
     if table is not None:
         y, observed = table.array, table.observed
-    y = y if isinstance(y, np.ndarray) else np.asarray(y)
-    problem = Problem.of(y, observed, guessed_axes(y, observed) if slice_axes is None else slice_axes)
+    problem = _problem(y, observed, ignore, axes_of(slice_axes, y))
     layout, stack = problem.layout, problem.stack
     known = problem.observed.reshape(layout.n3, *layout.slice_shape)
     seen = stack[known]
-    whole = bool(known.all())
-    shown = problem.without(np.flatnonzero(rng.random(problem.y.shape) < HIDE)) if whole else problem
+    settled = problem.settled.reshape(known.shape)
+    whole = bool(settled.all())
+    shown = (
+        problem.without(np.flatnonzero(problem.observed & (rng.random(problem.y.shape) < HIDE))) if whole else problem
+    )
     basis, measured_on, choice = stack, "of the data", None
     if shown.count >= FEW:
         asked = replace(shown, held_out=None, held_out_values=None)
@@ -157,29 +161,36 @@ def inspect(
         ):
             found = tried(asked, Auto(), rng, on_step, Journal(None))
         choice = replace(found.choice, seconds=sum(one.seconds for one in found.choice.trials))
-        if not whole:
+        if not known.all():
             filled = found.of_trial()
             basis = filled.reshape(-1, *filled.shape[-2:])
             where = "a part of the data" if found.box is not None else "the data"
             measured_on = f"of {where} as quickly completed; the last digits depend on the method"
-    elif not whole:
+    elif not known.all():
         basis = np.where(known, stack, seen.mean())
-    empty, count = _empty(known)
+    empty, count = _empty(settled)
     return Inspection(
         shape=layout.shape,
         slice_axes=layout.slice_axes,
-        dtype=str(y.dtype),
+        dtype=str(getattr(y, "dtype", problem.y.dtype)),
         low=float(seen.min()) * problem.scale,
         high=float(seen.max()) * problem.scale,
-        missing=int((~known).sum()),
-        share=float((~known).mean()),
-        pattern=_pattern(known, empty),
+        missing=int((~settled).sum()),
+        share=float((~settled).mean()),
+        pattern=_pattern(settled, empty),
         empty=empty,
         of=count,
         spectra=_spectra(basis),
         measured_on=measured_on,
         choice=choice,
     )
+
+
+def _problem(y: Any, observed: Any, ignore: Any, axes: Any) -> Problem:
+    """Return what is known of an array, and what of it is ignored; axes that are not given are guessed."""
+    kind = kernels.of(y)
+    known, ignored = ignored_of(ignore, y, kind, kind.known(y, along(observed, y)))
+    return Problem.of(y, known, guessed_axes(y, known) if axes is None else axes).leaving(ignored)
 
 
 def _empty(known: np.ndarray) -> tuple[dict[str, int], dict[str, int]]:

@@ -121,15 +121,27 @@ class Matrix(Transform):
     @cached_property
     def matrix(self) -> np.ndarray:
         """Q itself, shape (n3, r)."""
-        return self.q.toarray() if scipy.sparse.issparse(self.q) else self.q
+        return self.q.toarray() if scipy.sparse.issparse(self.q) else kernels.of(self.q).host(self.q)
+
+    @cached_property
+    def _brought(self) -> dict[kernels.Kernels, Any]:
+        """Q as arrays of the kinds that have asked for it: it is brought to a device once, not in every step."""
+        return {kernels.of(self.q): self.q}
+
+    def _for(self, t: Any) -> Any:
+        """Return Q as an array of T's kind."""
+        kind = kernels.of(t)
+        if kind not in self._brought:
+            self._brought[kind] = kind.brought(self.matrix)
+        return self._brought[kind]
 
     def forward(self, t: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         """Return T x_3 Q."""
-        return kernels.of(t).product(self.q.T, t, out)
+        return kernels.of(t).product(self._for(t).T, t, out)
 
     def backward(self, g: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         """Return G x_3 Q^T."""
-        return kernels.of(g).product(self.q, g, out)
+        return kernels.of(g).product(self._for(g), g, out)
 
 
 def transform_of(q: Any, n3: int | None = None) -> Transform:
@@ -153,7 +165,7 @@ def transform_of(q: Any, n3: int | None = None) -> Transform:
 
 def checked_matrix(q: Any) -> np.ndarray:
     """Return q as a finite real matrix (n3, r) with r <= n3, or say why it is none."""
-    q = np.asarray(q)
+    q = kernels.of(q).host(q)
     if q.ndim != 2 or not 1 <= q.shape[1] <= q.shape[0]:
         raise InputError(f"q must be a matrix with at most as many columns as rows, not of shape {q.shape}")
     if q.dtype.kind not in "fiub":

@@ -14,7 +14,8 @@ from collections.abc import Callable
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
-import scipy.linalg
+
+from .. import kernels
 
 Payload = TypeVar("Payload")
 
@@ -44,9 +45,7 @@ def cayley(q: np.ndarray, a: np.ndarray, tau: float) -> np.ndarray:
     array([[ 0., -1.],
            [ 1.,  0.]])
     """
-    identity = np.eye(len(a), dtype=a.dtype)
-    half = (tau / 2) * a
-    return scipy.linalg.solve(identity + half, q - half @ q, check_finite=False)
+    return kernels.of(q).cayley(q, (tau / 2) * a)
 
 
 def norm_bound(a: np.ndarray) -> float:
@@ -55,7 +54,7 @@ def norm_bound(a: np.ndarray) -> float:
     >>> norm_bound(np.diag([3.0, 4.0]))
     4.0
     """
-    size = np.abs(a)
+    size = abs(a)
     return math.sqrt(float(size.sum(axis=0).max()) * float(size.sum(axis=1).max()))
 
 
@@ -71,7 +70,8 @@ def printed_step(q: np.ndarray, p: np.ndarray, a: np.ndarray) -> float:
     if size == 0:
         return 0.0
     aq = a @ q
-    first, second = -float(np.vdot(p, aq)), float(np.vdot(p, a @ aq))
+    vdot = kernels.of(q).xp.vdot
+    first, second = -float(vdot(p, aq)), float(vdot(p, a @ aq))
     return float(min(0.99 * 2 / size, -first / second if second > 0 else 1 / size))
 
 
@@ -107,23 +107,23 @@ def descend(
     f, payload = start if start is not None else value(q)
     values = [f]
     last: tuple[np.ndarray, np.ndarray] | None = None
-    tau = tau or 0.0
+    tau, vdot, eps = tau or 0.0, kernels.of(q).xp.vdot, kernels.of(q).eps(q)
     for _ in range(steps):
         p = gradient(payload)
         a = tangent(q, p)
-        slope = 0.5 * float(np.vdot(a, a))
+        slope = 0.5 * float(vdot(a, a))
         size = norm_bound(a)
-        if not (np.isfinite(slope) and slope > (NOISE * np.finfo(a.dtype).eps) ** 2 * float(np.vdot(p, p))):
+        if not (math.isfinite(slope) and slope > (NOISE * eps) ** 2 * float(vdot(p, p))):
             break  # stationary but for rounding
         direction = a @ q
         if last is not None:
             ds, dy = q - last[0], direction - last[1]
-            tau = float(np.vdot(ds, ds) / max(abs(np.vdot(ds, dy)), np.finfo(q.dtype).tiny))
+            tau = float(vdot(ds, ds)) / max(abs(float(vdot(ds, dy))), 1e-300)
         elif tau == 0.0:
             tau = 1 / size
         tau = min(tau, 2 / size)
         for _ in range(TRIES):
-            if tau * slope <= np.finfo(a.dtype).eps * abs(f):  # less than f could show in its precision
+            if tau * slope <= eps * abs(f):  # less than f could show in its precision
                 return Descent(q, payload, values, tau / SHORTEN)  # the next descent may try a little more
             trial = cayley(q, a, tau)
             f_trial, payload_trial = value(trial)
