@@ -96,6 +96,20 @@ def test_errors_of_a_picture_need_a_format_of_floats(tmp_path, counts):
     check_errors(tifffile.imread(tmp_path / "err.tif"), missing)
 
 
+def test_errors_of_a_raster_keep_its_georeference_but_not_its_nodata(tmp_path, counts):
+    tifffile = pytest.importorskip("tifffile")
+    x, missing = counts[0][..., 0], counts[1][..., 0]
+    scale = (33550, "d", 3, (10.0, 10.0, 0.0), False)
+    nodata = (42113, "s", 0, "0", False)  # which is also the error of what is known
+    tifffile.imwrite(tmp_path / "in.tif", np.where(missing, 0, x), extratags=[scale, nodata], metadata=None)
+    words = ["fill", tmp_path / "in.tif", "-o", tmp_path / "out.tif", "--error", tmp_path / "err.tif", "--quiet"]
+    call(*words)
+    with tifffile.TiffFile(tmp_path / "err.tif") as file:
+        assert tuple(file.pages[0].tags[33550].value) == scale[3]
+        assert 42113 not in file.pages[0].tags
+        check_errors(file.asarray(), missing)
+
+
 @pytest.mark.parametrize("how", [["--method", "tnn"], ["--effort", "fast"]])
 def test_methods_without_errors_are_refused_before_the_run(tmp_path, counts, how):
     np.save(tmp_path / "in.npy", counts[0])

@@ -9,10 +9,11 @@ import numpy as np
 
 from qrank.errors import FileError
 from qrank.files.loaded import Loaded
+from qrank.files.raster import NODATA
 
 WHOLE = ("image", "images", "video")  # kinds of files that hold pixels of 8 or 16 bits
 FLOATING = ".npy, .npz, .tif, .nc, .h5, .zarr, .mat, or .csv and .parquet for tables"
-OWN = ("dtype", "alpha", "array")  # of the data, and not of their errors
+OWN = ("dtype", "alpha", "array", "nodata")  # of the data, and not of their errors: 0 may be the mark of nodata
 
 
 def check_floating(path: str | os.PathLike[str], kind: str) -> None:
@@ -34,5 +35,7 @@ def errors_like(error: np.ndarray, like: Loaded) -> Loaded:
     dtype('float64')
     """
     meta = {name: value for name, value in like.meta.items() if name not in OWN}
+    if "raster" in meta:
+        meta["raster"] = {**meta["raster"], "tags": [tag for tag in meta["raster"]["tags"] if tag[0] != NODATA]}
     # Without its path no copy of the source, in which they would take the data's place and type, is made.
     return replace(like, data=error, path=like.path if "table" in meta else None, meta={**meta, "floats": True})
