@@ -340,11 +340,12 @@ def test_noisy_values_of_an_8_bit_file_are_not_put_back(tmp_path):
     assert changed["12"] > 0.8
 
 
-def test_shape_memory_and_time_are_told_first(tmp_path, low_rank, monkeypatch):
+def test_shape_what_is_missing_memory_and_time_are_told_first(tmp_path, low_rank, monkeypatch):
     np.save(tmp_path / "in.npy", low_rank)
     words = ("fill", tmp_path / "in.npy", "-o", tmp_path / "out.npy", "--drop", 0.3, "--method", "vmtqn")
-    first, memory, seconds, *_ = call(*words).stdout.splitlines()
+    first, missing, memory, seconds, *_ = call(*words).stdout.splitlines()
     assert "16 axis0 x 18 axis1 x 6 axis2" in first
+    assert re.match(r"missing: \d+ of 1728 entries", missing)
     assert re.fullmatch(r"memory: about [\d.]+ [kM]B beside the data \([\d.]+ GB are free\)", memory), memory
     assert seconds == "time: about a second"
     monkeypatch.setattr("qrank.api.estimate.SMALL", 0)

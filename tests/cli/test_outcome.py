@@ -11,6 +11,7 @@ import time
 import numpy as np
 import pytest
 
+import qrank.cli.beside
 import qrank.cli.fill
 from cli.calling import call, one_line
 
@@ -30,7 +31,7 @@ def test_a_report_that_fails_is_told_with_the_output_there(holed, monkeypatch, e
     def failing(*_, **__):
         raise error
 
-    monkeypatch.setattr(qrank.cli.fill, "write_report", failing)
+    monkeypatch.setattr(qrank.cli.beside, "write_report", failing)
     words = ["fill", holed / "in.npy", "-o", holed / "out.npy", "--method", "tnn", "--report", holed / "r.html"]
     said = one_line(call(*words, code=4))
     assert f"{holed / 'out.npy'} was written, but not all that was asked for" in said
@@ -58,7 +59,7 @@ def test_aborted_after_the_output_was_written(holed, monkeypatch, there):
     def pressed(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(qrank.cli.fill, "write_report", pressed)
+    monkeypatch.setattr(qrank.cli.beside, "write_report", pressed)
     words = ["fill", holed / "in.npy", "-o", holed / "out.npy", "--method", "tnn", "--report", holed / "r.html"]
     said = one_line(call(*words, code=3))
     assert f"aborted after {holed / 'out.npy'} was written" in said
@@ -129,7 +130,12 @@ def test_sigterm_finishes_the_step_and_writes(holed):
 @posix
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_signals_during_the_report(holed, number):
-    process = started(holed, f"def slow(*a, **k):\n{WAIT}fill.write_report = slow", "--report", "r.html")
+    process = started(
+        holed,
+        f"def slow(*a, **k):\n{WAIT}import qrank.cli.beside as beside\nbeside.write_report = slow",
+        "--report",
+        "r.html",
+    )
     process.send_signal(number)
     _, err = process.communicate(timeout=100)
     assert process.returncode == 3, err

@@ -15,8 +15,8 @@ pytest.importorskip("typer")
 import typer
 
 import qrank
+from qrank.api.progress import Eta
 from qrank.cli import words
-from qrank.cli.progress import Eta
 from qrank.cli.words import check_place, guarded, parse_list, parse_options, parse_slice_axes
 
 

@@ -223,7 +223,7 @@ def test_even_noise_stays_below_five_megabytes(tmp_path, shape):
     packed = None if view.picture else fibres.pack(scene)
     shown = frames(scene, room=BUDGET - fibres.weight(packed))
     assert len(shown) >= min(6, shape[0])
-    assert fibres.weight(packed) + sum(len(text) for frame in shown for text in frame.values()) <= BUDGET
+    assert fibres.weight(packed) + sum(len(str(text)) for frame in shown for text in frame.values()) <= BUDGET
 
 
 def test_whole_page_stays_below_five_megabytes(page):

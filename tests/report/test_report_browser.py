@@ -299,6 +299,88 @@ def test_standard_errors_stand_beside_the_pictures(browser, lost):
     assert browser.complaints() == []
 
 
+@pytest.fixture(scope="module")
+def long_clip(tmp_path_factory):
+    """A clip of 90 frames, of which pictures of 40 are shown; the standard error grows with the frame."""
+    x, known = film((90, 20, 30))
+    known[30, :15] = False
+    path = tmp_path_factory.mktemp("page") / "long.html"
+    error = np.where(known, 0, np.arange(1.0, 91)[:, None, None])
+    chosen(x, known, error=error).report(path, axes=("frame", "height", "width"))
+    return path
+
+
+LABEL = "document.getElementById('label').textContent"
+TOLD = "document.getElementById('told').textContent"
+HERE = "Number(document.getElementById('here').getAttribute('x'))"
+
+
+def test_a_click_on_the_strip_goes_to_that_slice(browser, long_clip):
+    browser.open(long_clip)
+    assert (browser.run(LABEL), browser.run(TOLD), browser.run(HERE)) == ("frame 30", "standard error 31", 30)
+    left, top, width, height = browser.run(
+        "(b => [b.left, b.top, b.width, b.height])(document.getElementById('strip').getBoundingClientRect())"
+    )
+    assert height >= 40  # as a finger needs it
+    before = browser.run(source("after"))
+    for frame in (0, 61, 89):
+        at = left + width * (frame + 0.5) / 90, top + height / 2
+        browser.mouse("mousePressed", *at)
+        browser.mouse("mouseReleased", *at)
+        shown = int(browser.run(LABEL).split()[1])
+        assert abs(shown - frame) <= 1  # the nearest of those that have pictures
+        assert browser.run(HERE) == shown
+        assert browser.run(TOLD) == f"standard error {shown + 1}"
+        assert browser.run(source("after")) != before
+    assert browser.complaints() == []
+
+
+def test_bars_of_the_strip_are_drawn_where_their_slices_are(browser, long_clip):
+    browser.open(long_clip)
+    box = browser.run(
+        "(b => ({x: b.left, y: b.top + scrollY, width: b.width, height: b.height, scale: 1}))"
+        "(document.getElementById('strip').getBoundingClientRect())"
+    )
+    shot = browser.send("Page.captureScreenshot", format="png", clip=box, captureBeyondViewport=True)["data"]
+    pixels = decode("," + shot)[..., :3].astype(int)
+    blue = pixels[..., 2] - pixels[..., 0] > 60
+    heights = [blue[:, round((i + 0.5) / 90 * blue.shape[1])].mean() for i in (10, 50, 80)]
+    assert heights == pytest.approx([11 / 90, 51 / 90, 81 / 90], abs=0.06)
+
+
+def test_a_clip_is_played_until_it_is_stopped(browser, long_clip, maps):
+    browser.open(long_clip)
+    wait = "new Promise((done) => setTimeout(done, 600))"
+    browser.run("document.getElementById('play').click()")
+    assert browser.run("document.getElementById('play').getAttribute('aria-label')") == "Stop"
+    browser.run(wait)
+    moved = browser.run(LABEL)
+    assert moved != "frame 30"
+    browser.run("document.getElementById('play').click()")
+    stood = browser.run(LABEL)
+    browser.run(wait)
+    assert browser.run(LABEL) == stood
+    browser.run("document.getElementById('play').click(); document.getElementById('next').click()")  # a hand stops it
+    stood = browser.run(LABEL)
+    browser.run(wait)
+    assert browser.run(LABEL) == stood
+    assert browser.complaints() == []
+    browser.open(maps[0])
+    assert not browser.run("document.querySelectorAll('#play').length")  # stations are no clip
+    assert browser.complaints() == []
+
+
+def test_status_is_amber_where_entries_are_guesses(browser, lost, pictures):
+    dot = "getComputedStyle(document.querySelector('.status'), '::before').backgroundColor"
+    browser.open(lost)
+    red, green, blue = (int(part) for part in browser.run(dot).strip("rgb()").split(","))
+    assert red > green > blue
+    assert red - blue > 120
+    browser.open(pictures)
+    red, green, blue = (int(part) for part in browser.run(dot).strip("rgb()").split(","))
+    assert green > red
+
+
 def test_fibre_has_a_band_of_standard_errors(browser, doubted, maps):
     path, known = doubted
     browser.open(path)

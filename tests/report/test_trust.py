@@ -12,7 +12,9 @@ from test_report import Reader, completion, decode, film
 import qrank
 from qrank.methods import METHODS
 from qrank.report import facts, fibres, fragment, trust
+from qrank.report.hints import hints
 from qrank.report.pictures import Scene, frames
+from qrank.report.strip import Strip
 from qrank.report.view import View
 from qrank.result import Choice, Completion, Record, Status, Trial
 
@@ -38,7 +40,9 @@ def chosen(x, known, **more):
     """An answer of `auto` made without a run: of three runs, one of which only starts another."""
     history = [*steps("views", 101, 9, 5e6), *steps("views, then patches", 110, 3, 0.5), *steps("smooth", 113, 1, 0)]
     given = {"error": np.where(known, 0, 0.1), "choice": CHOICE} | more
-    return Completion(x, Status.SETTLED, history, METHODS["auto"].configured(), None, known, (1, 2), **given)
+    return Completion(
+        x, Status.SETTLED, history, METHODS["auto"].configured(), None, known, **{"slice_axes": (1, 2)} | given
+    )
 
 
 def written(result, tmp_path, **options):
@@ -236,3 +240,125 @@ def test_a_real_run_of_auto_makes_such_a_page(tmp_path):
     assert data["frames"][data["start"]]["label"] == "frame 2"
     assert all(trial.name in read.text for trial in result.choice.trials)
     assert f"{np.count_nonzero(~known):,} missing values" in read.text
+
+
+def test_strip_has_a_bar_for_every_slice():
+    x, known = film((100, 8, 9))
+    known[7] = True
+    error = np.where(known, 0, np.arange(100)[:, None, None] + 1.0)
+    blind = np.zeros(x.shape, bool)
+    blind[60, 2] = ~known[60, 2]
+    view = View.of(x, known, (1, 2), AXES)
+    found = Strip.of(Scene.of(x, known, None, view, sure=error, blind=blind), [7, 49])
+    assert (found.what, found.count, found.top) == ("standard error", 100, "100")
+    assert found.told == {7: "all was known", 49: "standard error 50"}
+    bars = {int(left): 1 - float(top) for left, top in re.findall(r"M(\d+) 1V([\d.]+)H", found.bars)}
+    assert set(bars) == set(range(100)) - {7, 60}
+    assert all(height == pytest.approx((i + 1) / 100, abs=1e-3) for i, height in bars.items())
+    assert found.guesses == "M60 1V0.39H61V1Z"
+
+
+def test_strip_without_standard_errors_shows_what_was_missing():
+    known = np.ones((4, 5, 6), bool)
+    known[1, :3] = known[2, 0] = False
+    view = View.of(np.zeros(known.shape), known, (1, 2), AXES)
+    found = Strip.of(Scene.of(np.zeros(known.shape), known, None, view), [1])
+    assert (found.what, found.top, found.told) == ("share missing", "60.0 %", {1: "60.0 % missing"})
+    assert found.bars == "M1 1V0H2V1ZM2 1V0.667H3V1Z"
+    one = View.of(np.zeros((5, 6)), known[0], (0, 1), AXES[1:])
+    assert Strip.of(Scene.of(np.zeros((5, 6)), known[0], None, one), [0]) is None
+
+
+def test_strip_of_many_slices_is_short():
+    known = np.ones((5000, 2, 2), bool)
+    known[1234] = False
+    view = View.of(np.zeros(known.shape), known, (1, 2), AXES)
+    found = Strip.of(Scene.of(np.zeros(known.shape), known, None, view), [0])
+    assert found.bars == "M1233 1V0H1242V1Z"
+
+
+def hinted(choice=None, shape=(5, 24, 32), **more):
+    x, known = film(shape)
+    result = chosen(x, known, **{"choice": choice or CHOICE, "slice_axes": (0, 1)} | more)
+    return " ".join(hints(result, View.of(x, known, (0, 1))))
+
+
+def chosen_among(*errors, answer, weights=(1.0,), where="the data"):
+    names = ("kriging", "vmtqn", "views from smooth", "similar")
+    shares = [*weights, *[0.0] * len(names)]
+    trials = [Trial(name, error, share, 1.0) for name, error, share in zip(names, errors, shares, strict=False)]
+    return Choice(tuple(trials), 500, where, 5.0, answer)
+
+
+def test_nothing_is_advised_without_a_sign():
+    assert hinted() == ""
+    assert hinted(chosen_among(0.05, 0.07, 0.09, answer=0.05)) == ""
+
+
+def test_a_candidate_that_was_better_is_named():
+    told = hinted(chosen_among(0.05, 0.04, 0.09, answer=0.05))
+    assert "vmtqn alone erred by 0.04, the answer by 0.05" in told
+    assert "Try method='vmtqn'" in told
+    told = hinted(chosen_among(0.05, 0.06, 0.04, answer=0.05))
+    assert "views from smooth alone erred by 0.04" in told
+    assert "method='views" not in told  # there is no such method
+
+
+def test_more_effort_is_advised_where_it_may_pay():
+    assert "effort='best' takes a part four times" in hinted(
+        chosen_among(0.05, 0.09, answer=0.05, where="a part of the data")
+    )
+    assert "effort='best'" in hinted(chosen_among(0.05, 0.06, 0.07, answer=0.045, weights=(0.4, 0.35, 0.25)))
+    best = METHODS["auto"].configured(effort="best")
+    split = chosen_among(0.05, 0.06, 0.07, answer=0.045, weights=(0.4, 0.35, 0.25))
+    x, known = film()
+    assert hints(replace(chosen(x, known, choice=split), method=best), View.of(x, known, (1, 2), AXES)) == []
+    untried = Choice((Trial("views", None, 1.0, 2.0),), 0, "nothing was tried", 2.0)
+    fast = replace(chosen(x, known, choice=untried), method=METHODS["auto"].configured(effort="fast"))
+    assert "effort='balanced'" in " ".join(hints(fast, View.of(x, known, (1, 2), AXES)))
+
+
+def test_methods_that_err_alike_tell_of_noise():
+    told = hinted(chosen_among(0.1, 0.101, 0.103, 0.2, answer=0.1))
+    assert "kriging, views, vmtqn err alike" in told
+    assert "noise=" in told
+    assert "noise" not in hinted(chosen_among(0.1, 0.101, 0.2, 0.2, answer=0.1))
+
+
+def test_an_error_on_held_out_entries_that_rises_is_told():
+    x, known = film()
+    result = completion(x, known, (1, 2))
+    assert hints(result, View.of(x, known, (1, 2), AXES)) == []  # it falls to the end
+    rises = [replace(one, holdout=abs(one.step - 2) + 1.0) for one in result.history]
+    told = " ".join(hints(replace(result, history=rises), View.of(x, known, (1, 2), AXES)))
+    assert "lowest at step 2, 1, and 4 at the end" in told
+    assert "max_steps=2" in told
+
+
+def test_a_matrix_may_be_folded():
+    x, known = film((70, 30))
+    view = View.of(300 * x, known, (0, 1), ("time", "column"))
+    assert "--fold" in " ".join(hints(completion(300 * x, known), view))
+
+
+def test_hints_are_a_section_after_what_was_tried(tmp_path):
+    read, html = written(chosen(*film(), choice=chosen_among(0.05, 0.04, answer=0.05)), tmp_path)
+    places = [html.index(f'id="{name}"') for name in ("look", "tried", "next-steps", "numbers", "run")]
+    assert places == sorted(places)
+    assert "Try method='vmtqn'" in read.text
+    assert "What to try next" not in written(chosen(*film()), tmp_path)[0].text
+
+
+def test_options_have_the_values_that_the_run_took(tmp_path):
+    x = np.einsum("i,j,k->ijk", *(np.random.default_rng(0).random(n) for n in (8, 9, 5)))
+    known = np.random.default_rng(1).random(x.shape) < 0.7
+    result = qrank.complete(np.where(known, x, np.nan), method="vmtqn", slice_axes=(0, 1))
+    told = dict(facts._options(result))
+    mu = [record.mu for record in result.history]
+    assert told["r"].startswith("5,")  # the length of the third mode
+    low, _, high = told["rho"].removesuffix(", from the data").partition(" to ")
+    assert float(low) == pytest.approx(min(b / a for a, b in zip(mu[:-2], mu[1:-1], strict=True)), rel=0.01)
+    assert float(high or low) == pytest.approx(max(b / a for a, b in zip(mu[:-2], mu[1:-1], strict=True)), rel=0.01)
+    assert told["outliers"].startswith("none")
+    read, _ = written(result, tmp_path, axes=None, meta={"rate": None, "file": "a.npy"})
+    assert "None" not in read.text

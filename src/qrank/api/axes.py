@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .. import kernels
 from ..choose import SHORT, part, planes
 from ..errors import ConvergenceWarning
 from ..files.loaded import plane_of_labels
@@ -53,8 +54,10 @@ def guess(y: Any, observed: Any = None, names: Sequence[str] = (), tries: bool =
     >>> guess(clip).why
     '30 x 40 are most alike in length and smoothness; the last axis, of 3, is colour'
     """
+    kind, shape = kernels.of(y), tuple(np.shape(y))
+    y, observed = kind.glimpse(y, kind.known(y, observed))  # of what is not in memory, a part
     problem = Problem.of(y, observed)
-    shape, order = problem.layout.shape, problem.layout.rest + problem.layout.slice_axes
+    order = problem.layout.rest + problem.layout.slice_axes
     ranked = planes(shape, problem.smoothness[np.argsort(order)])
     colour = f"; the last axis, of {shape[-1]}, is colour" if len(shape) > 2 and shape[-1] in (3, SHORT) else ""
     near = [pair for score, pair in ranked if score >= UNSURE * ranked[0][0]]

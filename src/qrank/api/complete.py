@@ -18,9 +18,10 @@ from ..problem import Problem
 from ..result import Completion, OnStep, Status
 from ..tensor import Layout
 from .answer import Answer, answered, from_nearby, undetermined
-from .estimate import check_fits
+from .estimate import check_fits, estimated
 from .inputs import check_earlier, check_kind, checked_bounds, checkpoint_of, method_of, usual_axes, within
 from .labels import along, as_given, axes_of, ignored_of, like_labels
+from .progress import watching
 from .start import started
 from .tabular import arrangement
 
@@ -34,6 +35,7 @@ def complete(
     ignore: Any = None,
     preset: str | None = None,
     on_step: OnStep | None = None,
+    progress: bool = False,
     rng: np.random.Generator | int | None = 0,
     holdout: float = 0.0,
     patch: int = 0,
@@ -75,6 +77,9 @@ def complete(
         on relative residuals.
     on_step
         Called with the :class:`Record` of every step; a true answer stops the run.
+    progress
+        Show where the run is: a live line in a terminal (where rich is installed), a widget in a notebook, a plain line every
+        few seconds on stderr everywhere else. By default nothing is shown.
     rng
         For whatever is random: a NumPy generator or a seed; with the default, the same call gives the same answer. None
         draws afresh.
@@ -138,7 +143,7 @@ def complete(
         table = table.needed(chosen.fit.exact)
         y, observed, bounds = table.array, table.observed, table.bounds(bounds)
     limits = checked_bounds(bounds, y)
-    about = (slice_axes, journal, rng, on_step, holdout, patch, limits, integer, earlier)
+    about = (slice_axes, journal, rng, on_step, progress, holdout, patch, limits, integer, earlier)
     found = _completed(y, observed, ignore, chosen, *about)
     return found if table is None else table.back(found)
 
@@ -152,6 +157,7 @@ def _completed(
     journal: Journal,
     rng: np.random.Generator | int | None,
     on_step: OnStep | None,
+    progress: bool,
     holdout: float,
     patch: int,
     limits: tuple[float | None, float | None],
@@ -184,7 +190,7 @@ def _completed(
             more = [one for one in (None if earlier is None else earlier.x, ignored) if one is not None]
             journal.begin(problem, chosen, rng, fixed, patch, holdout, *more)
             seen = problem.hold_out(holdout, rng) if holdout else problem
-            found = _found(seen, chosen, earlier, rng, on_step, journal)
+            found = _found(seen, chosen, earlier, rng, on_step, progress, journal)
             if found.status in (Status.STEP_LIMIT, Status.DIVERGED):
                 warnings.warn(str(found.status), ConvergenceWarning, stacklevel=3)
         x, error = problem.unscaled(found.x), None if found.error is None else problem.unscaled(found.error)
@@ -205,12 +211,28 @@ def _completed(
 
 
 def _found(
-    problem: Problem, method: Method, earlier: Completion | None, rng: Any, on_step: OnStep | None, journal: Journal
+    problem: Problem,
+    method: Method,
+    earlier: Completion | None,
+    rng: Any,
+    on_step: OnStep | None,
+    progress: bool,
+    journal: Journal,
 ) -> Answer:
     """Return the answer of a run, or of one that goes on from an earlier result; a signal ends one that is kept in a file."""
     choice = None
     if earlier is not None:
         problem, choice = started(problem, method, earlier, rng), earlier.choice
-    with nullcontext() if journal.checkpoint is None else Stopping() as stopping:
-        watched = on_step if stopping is None else stopping.watching(on_step)
+    with (
+        watching(progress, method, on_step, _forecast(problem, method) if progress else None) as watched,
+        nullcontext() if journal.checkpoint is None else Stopping() as stopping,
+    ):
+        watched = watched if stopping is None else stopping.watching(watched)
         return answered(problem, method, rng, watched, journal, choice)
+
+
+def _forecast(problem: Problem, method: Method) -> float | None:
+    """Return the seconds that a new run is expected to take, or None where that cannot be told."""
+    if problem.start is not None or not isinstance(problem.y, np.ndarray):
+        return None
+    return estimated(problem.layout, problem.y.dtype, method, float(problem.observed.mean())).forecast

@@ -95,6 +95,7 @@ def check_fits(
     ``marked``: NaN says what is missing in y, or a mask does; None: y is a problem's, and nothing is copied any more.
 
     >>> y = np.zeros((4, 5, 6))
+    >>> from qrank import kernels
     >>> check_fits(kernels.of(y), y, y == 0, Layout.of(y.shape, (1, 2)), Auto(), holds_out=False)
     """
     free = kind.free_memory()

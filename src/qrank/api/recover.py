@@ -20,6 +20,7 @@ from ..tensor import Layout
 from .answer import Answer, answered
 from .complete import complete
 from .inputs import checked_bounds, method_of
+from .progress import watching
 
 
 def recover(
@@ -31,6 +32,7 @@ def recover(
     method: str | Method = "auto",
     preset: str | None = None,
     on_step: OnStep | None = None,
+    progress: bool = False,
     rng: np.random.Generator | int | None = 0,
     bounds: tuple[float | None, float | None] | None = None,
     **options: Any,
@@ -47,7 +49,7 @@ def recover(
         ``shape`` to b and back. Its adjoint is tested.
     shape
         That of the array; taken from a mask, and from ``dims`` where the operator has them.
-    slice_axes, method, preset, on_step, rng, bounds
+    slice_axes, method, preset, on_step, progress, rng, bounds
         As for :func:`qrank.complete`. Methods that need known entries are refused in a sentence.
     **options
         Those of the method; ``noise``: the standard deviation of the measurements' errors (none: they are exact).
@@ -69,7 +71,13 @@ def recover(
     """
     if isinstance(operator, np.ndarray) and operator.dtype == bool:
         y = _masked(measurements, operator, shape)
-        given: dict[str, Any] = {"preset": preset, "on_step": on_step, "rng": rng, "bounds": bounds}
+        given: dict[str, Any] = {
+            "preset": preset,
+            "on_step": on_step,
+            "progress": progress,
+            "rng": rng,
+            "bounds": bounds,
+        }
         return complete(y, operator, method, slice_axes, **given, **options)
     chosen = method_of(method, preset, options)
     if not (chosen.measures or isinstance(chosen, Auto)):
@@ -83,11 +91,8 @@ def recover(
         raise InputError(f"the operator makes {psi.count} measurements, and {b.size} are given")
     problem = measured_problem(b, psi, slice_axes)
     rng = np.random.default_rng(rng)
-    if isinstance(chosen, Auto):
-        x, status, records, choice = choose_measured(problem, chosen, rng, on_step, Journal())
-        found = Answer(x, status, records, choice=choice)
-    else:
-        found = answered(problem, chosen, rng, on_step, Journal())
+    with watching(progress, chosen, on_step) as watched:
+        found = _recovered(problem, chosen, rng, watched)
     if found.status in (Status.STEP_LIMIT, Status.DIVERGED):
         warnings.warn(str(found.status), ConvergenceWarning, stacklevel=2)
     x = problem.unscaled(np.array(found.x).reshape(problem.y.shape))
@@ -95,17 +100,16 @@ def recover(
     if low is not None or high is not None:
         x = np.clip(x, low, high)
     nothing = np.zeros(x.shape, dtype=bool)
-    about = (
-        chosen,
-        found.transform,
-        nothing,
-        problem.layout.slice_axes,
-        None,
-        found.choice,
-        nothing,
-        chosen.noise_level,
-    )
-    return Completion(x, found.status, found.records, *about)
+    about = (nothing, problem.layout.slice_axes, None, found.choice, nothing, chosen.noise_level)
+    return Completion(x, found.status, found.records, chosen, found.transform, *about)
+
+
+def _recovered(problem: Problem, method: Method, rng: np.random.Generator, on_step: OnStep | None) -> Answer:
+    """Run a method, or what `auto` chooses of those that take measurements."""
+    if not isinstance(method, Auto):
+        return answered(problem, method, rng, on_step, Journal())
+    x, status, records, choice = choose_measured(problem, method, rng, on_step, Journal())
+    return Answer(x, status, records, choice=choice)
 
 
 def measured_problem(b: np.ndarray, psi: Any, slice_axes: tuple[int, int] | None) -> Problem:

@@ -23,7 +23,7 @@ Try it without data of your own: qrank demo
 EPILOG = (
     "Exit codes: 0 done · 1 the run failed (diverged, or no memory) · 2 input or options cannot be used, nothing was"
     " written · 3 stopped by Ctrl-C, what there is was written · 4 the output was written, but not all"
-    " that was asked for (the report) · 130 aborted, nothing was written. SIGTERM does what Ctrl-C does."
+    " that was asked for (the report, the errors) · 130 aborted, nothing was written. SIGTERM does what Ctrl-C does."
 )
 
 app = typer.Typer(

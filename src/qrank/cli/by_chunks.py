@@ -26,7 +26,7 @@ from ..methods import Auto, Method
 from ..result import Status
 from ..text import duration
 from . import options
-from .progress import Stopper, live_line
+from .progress import Stopper
 from .words import FAILED, STOPPED, leave, parse_slice_axes, screen, sizes
 
 BY_CHUNKS = "cannot be used by chunks: leave it out, or --memory, --workers and --cluster"
@@ -136,9 +136,9 @@ def fill_by_chunks(
         if dashboard is not None:
             out.print(f"dashboard: {dashboard}")
         hush = warnings.catch_warnings(action="ignore", category=UserWarning)  # the status says it
-        with Stopper() as stopper, live_line(method, stopper, quiet=quiet or json) as on_step, hush:
-            settings: Any = {"rng": np.random.default_rng(seed), "checkpoint": kept}
-            result = complete(loaded.array, known, method, axes, on_step=on_step, **settings)
+        with Stopper() as stopper, hush:
+            settings: Any = {"rng": np.random.default_rng(seed), "checkpoint": kept, "on_step": stopper.on_step}
+            result = complete(loaded.array, known, method, axes, progress=not (quiet or json), **settings)
         if result.status is Status.DIVERGED:
             raise leave(f"{result.status} Nothing was written.", FAILED)
         notes = write_chunks(output, _native(result.x, loaded, known), loaded)

@@ -31,15 +31,11 @@ def compare(
     part: options.PartOptions,
     as_table: TableOptions,
     rates: Annotated[str | None, Opt(help="Shares of the entries that are seen. [default: 0.1,0.3,0.5]")] = None,
-    methods: Annotated[str, Opt(help="Names from 'qrank methods'.")] = "vmtqn,tnn,slicewise",
+    methods: options.MethodNames = "vmtqn,tnn,slicewise",
     draws: Annotated[int, Opt(help="Masks drawn for each rate.")] = 2,
-    pattern: Annotated[
-        str, Opt(help="random, frames, scratches, … (qrank.data.PATTERNS), or mask:FILE (not zero = hidden).")
-    ] = "random",
+    pattern: options.Pattern = "random",
     slice_axes: options.SliceAxes = None,
-    option: Annotated[
-        list[str] | None, Opt("--option", help="name=value for all methods that have it, tnn.name=value for one.")
-    ] = None,
+    option: options.OfMethods = None,
     preset: options.Preset = None,
     seed: options.Seed = 0,
     quiet: options.Quiet = False,

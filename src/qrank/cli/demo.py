@@ -17,7 +17,7 @@ from ..report.sheet import draw
 from ..result import Completion
 from . import options
 from .outcome import told_truly
-from .progress import Stopper, live_line
+from .progress import Stopper
 from .words import check_place, guarded, screen
 
 RATE = 0.25  # share of the entries that the methods see
@@ -52,8 +52,7 @@ def demo(
     start = time.perf_counter()
     with Stopper() as stopper:
         for name in METHODS_SHOWN:
-            with live_line(METHODS[name].configured(), stopper, quiet=quiet) as on_step:
-                results[name] = complete(truth, known, name, (1, 2), on_step=on_step, rng=seed)
+            results[name] = complete(truth, known, name, (1, 2), on_step=stopper.on_step, progress=not quiet, rng=seed)
             if stopper.asked:
                 raise KeyboardInterrupt
             scores[name] = metrics.psnr(results[name].x, truth)

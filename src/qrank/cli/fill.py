@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json as json_text
 import os
-import shlex
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -27,16 +25,17 @@ from ..fit import Fit
 from ..kernels.free import free_memory
 from ..methods import Auto, Method, method_named
 from ..patches import Patches
-from ..report import check_packages, write_report
-from ..result import Completion, Status
+from ..report import check_packages
+from ..result import Status
 from ..tensor import Layout
 from ..text import duration, in_bytes
 from . import options
+from .beside import ErrorOptions, report_on
 from .by_chunks import NOT_BY_CHUNKS, Holes, Where, fill_by_chunks
 from .groups import grouped
 from .job import Job
 from .outcome import check_apart, told_truly
-from .progress import Stopper, live_line
+from .progress import Stopper
 from .quality import quality, sentence
 from .tables import RangeOptions, TableOptions
 from .words import FAILED, STOPPED, check_place, guarded, leave, parse_options, screen, sizes
@@ -60,17 +59,16 @@ def fill(
     table: TableOptions,
     limits: RangeOptions,
     where: Where,
+    beside: ErrorOptions,
     drop: Annotated[float | None, Opt(help="Remove this share at random first, to try things out.")] = None,
     slice_axes: options.SliceAxes = None,
-    patch: Annotated[
-        int | None, Opt(help="Side of the squares a picture is cut into; 0: none. [default: 16 for a single picture]")
-    ] = None,
+    patch: options.Patch = None,
     dtype: Annotated[str | None, Opt(help="Type to compute in: float32 (8 and 16-bit data) or float64.")] = None,
-    method: Annotated[str, Opt(help="See 'qrank methods'.")] = "auto",
-    effort: Annotated[str | None, Opt(help="Of auto: fast, balanced or best.")] = None,
-    option: Annotated[list[str] | None, Opt("--option", help="An option of the method, name=value; repeat.")] = None,
+    method: options.MethodName = "auto",
+    effort: options.Effort = None,
+    option: options.OfMethod = None,
     preset: options.Preset = None,
-    holdout: options.Holdout = None,
+    holdout: options.HoldOut = None,
     seed: options.Seed = 0,
     checkpoint: Annotated[
         Path | None, Opt(help="Keep the run in this file: the same command goes on where a run was stopped or killed.")
@@ -94,13 +92,15 @@ def fill(
     kept = _checkpoint(checkpoint, source, output, report)
     if where.asked:
         given = (patch, part.frames, part.resize, part.grey, dtype, holdout, report)
-        others = dict(zip(NOT_BY_CHUNKS, given, strict=True))
+        refused = dict(zip(NOT_BY_CHUNKS, given, strict=True))
         holes = Holes.of(lacking, drop)
-        return fill_by_chunks(where, source, output, holes, slice_axes, configured, seed, kept, others, quiet, json)
+        return fill_by_chunks(where, source, output, holes, slice_axes, configured, seed, kept, refused, quiet, json)
     chooses = isinstance(configured, Auto)
     loaded, axes = part.load(source, slice_axes, table)
     files.check_output(output, loaded)
-    check_apart(report, "the report", [source, output, *lacking.files, *loaded.meta.get("files", ())])
+    others = [source, output, *lacking.files, *loaded.meta.get("files", ())]
+    check_apart(report, "the report", others)
+    beside.check(loaded, configured, [*others, report, checkpoint])
     loaded, work_type = _typed(loaded, dtype)
     rng = np.random.default_rng(seed)
     loaded, gone, left = lacking.masks(loaded)
@@ -115,32 +115,28 @@ def fill(
     said = [*table.said(loaded), *lacking.said(loaded, left), *limits.said(loaded, settings["bounds"]), *why]
     job = Job(loaded, layout, gone, hidden, gone | hidden, configured, work_type, settings, said)
     with told_truly(output):
-        _fill(job, source, output, report, quiet or json, json)
+        _fill(job, source, output, report, beside, quiet or json, json)
 
 
-def _fill(job: Job, source: str, output: str, report: Path | None, quiet: bool, json: bool) -> None:
+def _fill(
+    job: Job, source: str, output: str, report: Path | None, beside: ErrorOptions, quiet: bool, json: bool
+) -> None:
     """Run the job, write what came out, and say so."""
     out, loaded, missing = screen(quiet), job.loaded, job.holes
-    facts = {"input": source, "output": output} | job.facts()
+    facts = {"input": source, "output": output} | job.facts() | beside.facts()
     out.print(f"{source}: {loaded.kind}, {sizes(loaded.data.shape, loaded.axes)}, {loaded.data.dtype}")
-    if missing.any():
-        estimate = job.estimate()
-        free = free_memory()
-        out.print(f"memory: {estimate}" + ("" if free is None else f" ({in_bytes(free)} are free)"))
-        out.print(f"time: {estimate.time}")
-        facts |= {"memory_estimate": round(estimate.memory), "seconds_estimate": estimate.forecast}
-    out.print("\n".join([*job.said, f"slices: {job.slices()}"]))
     if not missing.any():
-        out.print("nothing is missing: the data are written unchanged")
-        notes = files.write(output, loaded.data, like=loaded)
+        out.print("\n".join([*job.said, "nothing is missing: the data are written unchanged"]))
+        notes = files.write(output, loaded.data, like=loaded) + beside.write(None, loaded)
         _end(facts | {"status": Status.COMPLETE.value, "notes": notes}, out, json)
         return
     out.print(
         f"missing: {missing.sum()} of {missing.size} entries ({missing.mean():.1%}); filling with {job.method.name}"
     )
+    facts |= _forecast(job, out)
+    out.print("\n".join([*job.said, f"slices: {job.slices()}"]))
     with Stopper() as stopper:
-        with live_line(job.method, stopper, quiet=quiet) as on_step:
-            result = job.run(on_step)
+        result = job.run(stopper, progress=not quiet)
         if result.status is Status.DIVERGED:
             raise leave(f"{result.status} Nothing was written.", FAILED)
         result = replace(result, x=native(result.x, loaded, job.method.fit, ~job.missing))
@@ -148,6 +144,7 @@ def _fill(job: Job, source: str, output: str, report: Path | None, quiet: bool, 
         facts["notes"] = files.write(output, result.x, like=loaded)
         if (kept := job.settings["checkpoint"]) is not None and result.status is not Status.INTERRUPTED:
             kept.remove()  # not before the output is there
+    facts["notes"] += beside.write(result, loaded)
     main = next(iter(result.runs.values()), [])
     if main and main[-1].holdout is not None:
         facts["holdout_rmse"] = main[-1].holdout
@@ -166,12 +163,20 @@ def _fill(job: Job, source: str, output: str, report: Path | None, quiet: bool, 
         facts |= quality(result.x, loaded.data, job.hidden, job.untold, job.layout.slice_axes)
         out.print(sentence(facts))
     if report is not None:
-        _report(job, result, source, report)
+        report_on(result, loaded, job.untold, job.hidden, source, report)
         facts["report"] = str(report)
     _end(facts, out, json)
     if result.status is Status.INTERRUPTED:
         more = "" if job.settings["checkpoint"] is None else "; the same command goes on from there"
         raise leave(f"stopped after {len(result.history)} steps; what there is was written{more}", STOPPED)
+
+
+def _forecast(job: Job, out: Console) -> dict[str, Any]:
+    """Say what memory and time the run is expected to take; return both for scripts."""
+    estimate, free = job.estimate(), free_memory()
+    out.print(f"memory: {estimate}" + ("" if free is None else f" ({in_bytes(free)} are free)"))
+    out.print(f"time: {estimate.time}")
+    return {"memory_estimate": round(estimate.memory), "seconds_estimate": estimate.forecast}
 
 
 def native(x: np.ndarray, loaded: Loaded, fit: Fit, known: np.ndarray) -> np.ndarray:
@@ -235,26 +240,10 @@ def _patch_side(layout: Layout, asked: int | None, by_default: bool) -> int:
     return Patches(layout, asked).side if asked else 0  # refused before anything is said or run
 
 
-def _report(job: Job, result: Completion, source: str, path: Path) -> None:
-    loaded, truth = job.loaded, None
-    if job.hidden.any():
-        truth = np.where(job.untold, np.nan, loaded.data.astype(float)) if job.untold.any() else loaded.data
-    write_report(
-        result,
-        path,
-        title=Path(source).name,
-        truth=truth,
-        axes=loaded.axes,
-        command=shlex.join(["qrank", *sys.argv[1:]]),
-        value_range=(0, 255) if loaded.data.dtype == np.uint8 else None,
-        meta={"file": source, "kind": loaded.kind},
-    )
-
-
 def _end(facts: dict[str, Any], out: Console, json: bool) -> None:
     """Say what was written: to scripts as JSON, to people in a line."""
     if json:
         typer.echo(json_text.dumps(facts))
     for note in facts["notes"]:
         out.print(f"note: {note}")
-    out.print(f"wrote {facts['output']}" + (f" and {facts['report']}" if "report" in facts else ""))
+    out.print("wrote " + " and ".join(facts[name] for name in ("output", "error", "report") if name in facts))

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from ..report.sheet import save
 from ..study.inspect import inspect as look
@@ -38,8 +37,7 @@ def inspect(
     check_apart(plot, "the plot", [source, *lacking.files, *loaded.meta.get("files", ())])
     loaded, missing, left = lacking.masks(loaded)
     layout, why = options.plane(loaded, slice_axes, axes, ~missing if left is None else ~(missing | left))
-    with Console(stderr=True, quiet=json).status("looking"):
-        found = look(loaded.data, ~missing, layout.slice_axes, ignore=left)
+    found = look(loaded.data, ~missing, layout.slice_axes, ignore=left, progress=not json)
     if plot is not None:
         save(found.plot().figure, plot, "the plot", 150)
     if json:

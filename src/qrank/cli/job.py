@@ -13,8 +13,9 @@ from ..files import Loaded
 from ..files.table_files import unfolded
 from ..methods import Method
 from ..patches import Patches
-from ..result import Completion, OnStep
+from ..result import Completion
 from ..tensor import Layout
+from .progress import Stopper
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,8 +74,9 @@ class Job:
         copies = arrays * n * self.dtype.itemsize + (2 + bool(self.settings["holdout"])) * n
         return estimated(layout, self.dtype, self.method, 1 - float(self.missing.mean()), copies)
 
-    def run(self, on_step: OnStep) -> Completion:
+    def run(self, stopper: Stopper, progress: bool) -> Completion:
         """Fill what is missing; the answer has the type that is computed in."""
         work, axes = self.loaded.data.astype(self.dtype, copy=False), self.layout.slice_axes
         with warnings.catch_warnings(action="ignore", category=UserWarning):  # the status says it
-            return complete(work, ~self.missing, self.method, axes, on_step=on_step, **self.settings)
+            watched: dict[str, Any] = {"on_step": stopper.on_step, "progress": progress}
+            return complete(work, ~self.missing, self.method, axes, **watched, **self.settings)

@@ -13,6 +13,7 @@ from ..api import guess
 from ..files import Loaded, missing_mask, read
 from ..files.missing import mask_from, opaque
 from ..tensor import Layout
+from . import complete as offered
 from .tables import TableOptions
 from .words import parse_slice_axes
 
@@ -32,8 +33,35 @@ SliceAxes = Annotated[str | None, Option(help="The two axes of a slice, by numbe
 Frames = Annotated[str | None, Option(help="Take a part of the frames, as A:B.")]
 Resize = Annotated[str | None, Option(help="HEIGHTxWIDTH or a factor such as 0.5, for pictures and videos.")]
 Grey = Annotated[bool, Option("--grey", help="Mix the colours first.")]
-Preset = Annotated[str | None, Option(help="default, or paper: the paper's parameters.")]
-Holdout = Annotated[
+Preset = Annotated[
+    str | None, Option(help="default, or paper: the paper's parameters.", autocompletion=offered.presets)
+]
+MethodName = Annotated[str, Option(help="See 'qrank methods'.", autocompletion=offered.methods)]
+MethodNames = Annotated[str, Option(help="Names from 'qrank methods'.", autocompletion=offered.listed_methods)]
+Effort = Annotated[str | None, Option(help="Of auto: fast, balanced or best.", autocompletion=offered.efforts)]
+OfMethod = Annotated[
+    list[str] | None,
+    Option("--option", help="An option of the method, name=value; repeat.", autocompletion=offered.options),
+]
+OfMethods = Annotated[
+    list[str] | None,
+    Option(
+        "--option",
+        help="name=value for all methods that have it, tnn.name=value for one.",
+        autocompletion=offered.options,
+    ),
+]
+Pattern = Annotated[
+    str,
+    Option(
+        help="random, frames, scratches, … (qrank.data.PATTERNS), or mask:FILE (not zero = hidden).",
+        autocompletion=offered.patterns,
+    ),
+]
+Patch = Annotated[
+    int | None, Option(help="Side of the squares a picture is cut into; 0: none. [default: 16 for a single picture]")
+]
+HoldOut = Annotated[
     float | None,
     Option(help="Share of known entries to measure the error on while it runs; auto hides its own. [0.01]"),
 ]

@@ -136,7 +136,7 @@ def _frame(array: np.ndarray, like: Loaded) -> Any:
         if array.dtype.kind == "c":
             raise FileError("a table cannot hold complex values: choose another format")
         return array.reshape(len(array), -1)
-    return table.filled(array)
+    return table.floats(array) if like.meta.get("floats") else table.filled(array)
 
 
 def _plain(frame: Any) -> dict[str, Any]:

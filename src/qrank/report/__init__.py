@@ -22,8 +22,10 @@ from ..result import PAGES, Completion, Status
 from ..text import number
 from . import charts, facts, fibres, pictures, trust
 from .compared import comparison
+from .hints import hints
 from .page import render, write
 from .spectrum import Spectrum
+from .strip import Strip
 from .view import Span, View
 
 __all__ = ["check_packages", "fragment", "write_comparison", "write_report"]
@@ -55,8 +57,9 @@ def write_report(
 ) -> None:
     """Write one HTML page that shows a completion; it needs no network.
 
-    Pictures come first, with a map of the standard errors where there are such, and marks where the model says nothing;
-    then what `auto` tried, numbers, and last the curves of each run. It opens on the slice that lacks most.
+    Pictures come first, with a map of the standard errors where there are such, marks where the model says nothing, and a
+    strip of bars, one for each slice, to go by; then what `auto` tried and what may be tried next, numbers, and last the
+    curves of each run. It opens on the slice that lacks most.
 
     Parameters
     ----------
@@ -99,10 +102,12 @@ def write_report(
         tiles=facts.headline(result, quality),
         frames=frames,
         start=[frame["label"] for frame in frames].index(view.label(scene.damaged)),
+        strip=Strip.of(scene, [frame["at"] for frame in frames]),
         fibres=packed,
         keys=_keys(scene),
         meaning=None if sure is None else trust.meaning(result, x, sure, truth),
         candidates=trust.candidates(result.choice),
+        hints=hints(result, view),
         runs=_runs(result),
         others=_structure(result, x if result.ignored is None else np.where(result.ignored, 0, x)),
         tables=facts.tables(result, x, view, quality, meta),

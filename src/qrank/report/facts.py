@@ -15,6 +15,7 @@ import numpy as np
 from ..errors import InputError, MissingExtra
 from ..metrics import psnr, rmse, ssim
 from ..result import Completion, Record
+from ..tensor import Layout
 from ..text import duration, number, share
 from ..version import versions
 from .view import View
@@ -22,11 +23,11 @@ from .view import View
 # What an option that is None means, where its value is not taken from the data.
 UNSET = {
     "noise": "none: known values are kept as they are",
+    "outliers": "none: no known value is taken for wrong",
     "mu_max": "none within a run",
     "weights": "equal",
     "alpha": "equal",
     "gamma": "equal",
-    "r": "as many as there can be",
     "rank": "rank_min to increase, else rank_max",
     "rank_step": "a twentieth of rank_max",
     "adaptive": "unless ranks decrease",
@@ -91,7 +92,7 @@ def tables(
         Table("Quality", _quality(result, x, quality)),
         Table("Run", _run(result)),
         Table("Options", _options(result)),
-        Table("File", [(str(name), short(value)) for name, value in (meta or {}).items()]),
+        Table("File", [(str(name), short(value)) for name, value in (meta or {}).items() if value is not None]),
         Table("Versions", [*versions().items(), ("system", f"{platform.system()} {platform.machine()}")]),
     ]
     return [table for table in found if table.lines]
@@ -184,17 +185,34 @@ def _ended(last: Record) -> str:
 
 
 def _options(result: Completion) -> list[tuple[str, str]]:
-    """Return the options; one that was not given says where its value comes from, and the value itself if a record has it."""
+    """Return the options; one that was not given has the value that the run took, or says where that comes from."""
     lines = []
     for name in (f.name for f in dataclasses.fields(result.method)):
         value = getattr(result.method, name)
-        if value is not None:
-            lines.append((name, short(value)))
-        elif name == "mu0" and result.runs:
-            lines.append((name, f"{number(next(iter(result.runs.values()))[0].mu)}, from the data"))
-        else:
-            lines.append((name, UNSET.get(name, "from the data")))
+        lines.append((name, _taken(result, name) if value is None else short(value)))
     return lines
+
+
+def _taken(result: Completion, name: str) -> str:
+    """Return what an option that was not given has been in the run, as far as its records tell."""
+    records = next(iter(result.runs.values()), [])
+    mu = [record.mu for record in records]
+    if name == "mu0" and mu:
+        return f"{number(mu[0])}, from the data"
+    if name == "rho" and len(mu) > 2 and all(value > 0 for value in mu):
+        # The last step may not grow any more.
+        pace = sorted(second / first for first, second in zip(mu[:-2], mu[1:-1], strict=True))
+        if pace[0] > 1:
+            low, high = number(pace[0], 3), number(pace[-1], 3)
+            return f"{low if low == high else f'{low} to {high}'}, from the data"
+    if name == "steps" and records:
+        return f"{number(len(records))}, from the data"
+    if name == "r":
+        layout = Layout.of(result.observed.shape, result.slice_axes)
+        return f"{min(layout.n3, math.prod(layout.slice_shape))}, as many as there can be"
+    if name == "outlier_weight":
+        return "none: no outliers are sought" if getattr(result.method, "outliers", None) is None else "Lu et al.'s"
+    return UNSET.get(name, "from the data")
 
 
 def short(value: Any) -> str:

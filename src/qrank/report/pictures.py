@@ -141,7 +141,7 @@ class Scene:
                 note = f"PSNR {number(psnr(self.view.take(self.x, i), truth))} dB"
         if self.sure is not None:
             layers["sure"] = self.doubt(i)
-        found = {"label": self.view.label(i), "note": note} | {
+        found: dict[str, Any] = {"at": i, "label": self.view.label(i), "note": note} | {
             name: data_uri(
                 body, min(side, ERROR_SIDE) if name in ("error", "sure") else side, lossless=not self.view.picture
             )
@@ -196,7 +196,7 @@ def frames(scene: Scene, most: int = MOST_SLICES, side: int | None = None, room:
 
 
 def _weight(shown: list[dict[str, Any]]) -> int:
-    return sum(len(text) for frame in shown for text in frame.values())
+    return sum(len(text) for frame in shown for text in frame.values() if isinstance(text, str))
 
 
 def data_uri(body: np.ndarray, side: int = LARGEST_SIDE, lossless: bool = False) -> str:

@@ -86,8 +86,12 @@ class View:
         >>> View.of(np.zeros((4, 2, 3)), known, (1, 2)).lacking(known)
         array([0, 1, 0, 0])
         """
+        return self.summed(~known)
+
+    def summed(self, x: np.ndarray) -> np.ndarray:
+        """Return the sum over each slice."""
         inside = tuple(axis for axis in range(len(self.shape)) if axis not in self.steps)
-        return np.asarray(np.count_nonzero(~known, axis=inside)).reshape(-1)
+        return np.asarray(np.sum(x, axis=inside)).reshape(-1)
 
     def label(self, i: int) -> str:
         """Name slice i by its place on each axis that counts slices."""

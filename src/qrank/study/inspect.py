@@ -13,6 +13,7 @@ import numpy as np
 
 from .. import kernels
 from ..api import along, arrangement, axes_of, guessed_axes, ignored_of
+from ..api.progress import watching
 from ..checkpoint import Journal
 from ..choose import FEW, tried
 from ..errors import ConvergenceWarning, need
@@ -122,6 +123,7 @@ def inspect(
     *,
     ignore: Any = None,
     rng: np.random.Generator | int | None = 0,
+    progress: bool = False,
     fold: str | int | None = None,
     index: Any = None,
     columns: Any = None,
@@ -131,7 +133,7 @@ def inspect(
 
     It does what `complete` with method "auto" does before its last run. Of an array of which nothing is missing, half is
     hidden first. Of tables, and with ``fold``, it looks at what `complete` would make of them, padding and all.
-    Masks and axes are given as to `complete`; what is ignored is not counted as missing.
+    Masks and axes are given as to `complete`, and ``progress``; what is ignored is not counted as missing.
 
     >>> found = inspect(np.add.outer(np.arange(12.0), np.arange(12.0))[:, :, None] * [1, 5, 2, 4, 3.0])
     >>> found.missing, found.spectra["learned"].rank99
@@ -152,14 +154,12 @@ def inspect(
     )
     basis, measured_on, choice = stack, "of the data", None
     if shown.count >= FEW:
-        with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
-            found = tried(
-                replace(shown, held_out=None, held_out_values=None),
-                Auto(),
-                rng,
-                None,
-                Journal(None),
-            )
+        asked = replace(shown, held_out=None, held_out_values=None)
+        with (
+            warnings.catch_warnings(action="ignore", category=ConvergenceWarning),
+            watching(progress, Auto(), None) as on_step,
+        ):
+            found = tried(asked, Auto(), rng, on_step, Journal(None))
         choice = replace(found.choice, seconds=sum(one.seconds for one in found.choice.trials))
         if not known.all():
             filled = found.of_trial()

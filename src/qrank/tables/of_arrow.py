@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -66,10 +67,27 @@ class ArrowFrame(Frame):
 
     def floats(self, columns: Mapping[int, np.ndarray]) -> Frame:
         """Return the table with these numbers, in floating types."""
-        table = self.given
+        table, changed = self.given, set()
         for i, x in columns.items():
             field = table.schema[i]
             if not self.arrow.types.is_floating(field.type):
                 field = field.with_type(self.arrow.float64())
+                changed.add(field.name)
             table = table.set_column(i, field, self.arrow.array(x).cast(field.type, safe=False))
-        return ArrowFrame(table)
+        return ArrowFrame(table.replace_schema_metadata(_told_to_pandas(table.schema.metadata, changed)))
+
+
+def _told_to_pandas(metadata: dict[bytes, bytes] | None, changed: set[str]) -> dict[bytes, bytes] | None:
+    """Return what a file says to pandas of the types of its columns, those that have changed being float64.
+
+    >>> told = {b"pandas": b'{"columns": [{"name": "a", "field_name": "a", "numpy_type": "Int64"}]}'}
+    >>> b"Int64" in _told_to_pandas(told, {"a"})[b"pandas"], _told_to_pandas(None, {"a"})
+    (False, None)
+    """
+    if not metadata or b"pandas" not in metadata:
+        return metadata
+    about = json.loads(metadata[b"pandas"])
+    for column in about.get("columns", ()):
+        if column.get("field_name", column.get("name")) in changed:
+            column |= {"pandas_type": "float64", "numpy_type": "float64", "metadata": None}
+    return {**metadata, b"pandas": json.dumps(about).encode()}

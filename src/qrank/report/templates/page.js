@@ -14,11 +14,11 @@
   by("theme").hidden = false;
   by("theme").addEventListener("click", () => location.replace(isDark() ? "#light" : "#dark"));
 
-  if (data.frames) { slices(data.frames, data.start); wipe(); }
+  if (data.frames) { slices(data.frames, data.start, data.strip); wipe(); }
   if (data.fibres) fibres(data.fibres);
 
-  function slices(frames, start) {
-    const slider = by("slice"), images = document.querySelectorAll("img[data-layer]");
+  function slices(frames, start, bars) {
+    const slider = by("slice"), strip = by("strip"), images = document.querySelectorAll("img[data-layer]");
     for (const image of document.querySelectorAll("img[data-layer][src]")) frames[start][image.dataset.layer] = image.src;
     const paint = (frame) => {
       for (const image of images) image.src = frame[image.dataset.layer];
@@ -34,12 +34,49 @@
       by("label").textContent = frame.label;
       by("note").textContent = frame.note;
       slider.setAttribute("aria-valuetext", frame.label);
+      if (!strip) return;
+      by("told").textContent = bars.told[frame.at];
+      by("here").setAttribute("x", frame.at);
     };
     const step = (much) => { slider.valueAsNumber += much; show(); };
-    slider.addEventListener("input", show);
-    by("previous").addEventListener("click", () => step(-1));
-    by("next").addEventListener("click", () => step(1));
+    const stop = playing(() => {
+      slider.valueAsNumber = (slider.valueAsNumber + 1) % frames.length;
+      show();
+    });
+    const go = (to) => { stop(); to(); };
+    slider.addEventListener("input", () => go(show));
+    by("previous").addEventListener("click", () => go(() => step(-1)));
+    by("next").addEventListener("click", () => go(() => step(1)));
+    if (strip) {
+      // Not every slice has its pictures: the nearest that has is shown.
+      const follow = (event) => {
+        const box = strip.getBoundingClientRect(), at = bars.count * (event.clientX - box.left) / box.width - 0.5;
+        const far = frames.map((frame) => Math.abs(frame.at - at));
+        go(() => { slider.valueAsNumber = far.indexOf(Math.min(...far)); show(); });
+      };
+      strip.addEventListener("pointerdown", (event) => {
+        if (event.button) return;
+        strip.setPointerCapture(event.pointerId);
+        follow(event);
+      });
+      strip.addEventListener("pointermove", (event) => { if (strip.hasPointerCapture(event.pointerId)) follow(event); });
+    }
     show(); // a browser may keep the slider's place over a reload
+  }
+
+  // The play button calls for one picture after the other; what is returned stops it.
+  function playing(forward) {
+    const button = by("play");
+    let clock = 0;
+    const set = (on) => {
+      clearInterval(clock);
+      clock = on ? setInterval(forward, 125) : 0;
+      button.setAttribute("aria-pressed", on);
+      button.setAttribute("aria-label", on ? "Stop" : "Play");
+    };
+    if (!button) return () => {};
+    button.addEventListener("click", () => set(!clock));
+    return () => set(false);
   }
 
   function wipe() {
