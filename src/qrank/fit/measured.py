@@ -6,7 +6,8 @@
 
 without noise the projection of V onto what agrees with b (tau = 0). Where Psi Psi^T = c I, z = (b - Psi V) / (c + tau/lam); else
 it comes from conjugate gradients, started from the last z, to an accuracy that follows how far X and W are apart. Noise of level
-sigma in b has the size sigma / gain in the array, so tau = gain sigma (sqrt(n1) + sqrt(n2)).
+sigma in b has the size sigma / gain in the array, in as many directions as are measured, so tau = gain sigma sqrt(p) (sqrt(n1) +
+sqrt(n2)), p being the number of measurements over that of the entries, at most 1.
 """
 
 from __future__ import annotations
@@ -58,7 +59,8 @@ class Measured(Fit):
         if self.sigma is None:
             return 0.0
         n1, n2 = problem.layout.slice_shape
-        size = self.sigma / problem.scale * (math.sqrt(n1) + math.sqrt(n2))
+        share = min(1.0, problem.measured.operator.count / math.prod(problem.y.shape))
+        size = self.sigma / problem.scale * math.sqrt(share) * (math.sqrt(n1) + math.sqrt(n2))
         return min(problem.measured.operator.gain * size, DROWNED * problem.size)
 
     def finest(self, problem: Problem) -> float:

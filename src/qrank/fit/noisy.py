@@ -1,7 +1,8 @@
 """What is known is only near the truth.
 
 **Noisy**, f(W) = ||P_Omega(W - Y)||_F^2 / (2 tau), takes on Omega W = (tau X' + lam Y) / (tau + lam), X' = X + U. With all known
-and mu fixed its answer is prior(Y, tau), so tau = sigma (sqrt(n1) + sqrt(n2)), the size of noise in a slice.
+and mu fixed its answer is prior(Y, tau), so tau = sigma (sqrt(n1) + sqrt(n2)), the size of noise in a slice; where a share p is
+known, that of P_Omega(noise), sqrt(p) times as much.
 """
 
 from __future__ import annotations
@@ -25,9 +26,11 @@ class Noisy(Fit):
     sigma: float
 
     def tau(self, problem: Problem) -> float:
-        """Return the size of the noise in a slice, in the problem's unit."""
+        """Return the size of the noise of what is known in a slice, in the problem's unit."""
         n1, n2 = problem.layout.slice_shape
-        return min(self.sigma / problem.scale * (math.sqrt(n1) + math.sqrt(n2)), DROWNED * problem.size)
+        share = problem.count / math.prod(problem.y.shape)
+        size = math.sqrt(share) * (math.sqrt(n1) + math.sqrt(n2))
+        return min(self.sigma / problem.scale * size, DROWNED * problem.size)
 
     def finest(self, problem: Problem) -> float:
         """Return about tau: the weight of the fit is final, and the ADMM converges fastest near it."""
