@@ -6,8 +6,7 @@ import json as json_text
 import os
 import shlex
 import sys
-import warnings
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,24 +15,23 @@ import typer
 from rich.console import Console
 
 from .. import files
-from ..api import Estimate, complete, estimated, guessed_axes
+from ..api import guessed_axes
 from ..checkpoint import Checkpoint
 from ..errors import InputError
-from ..files import Loaded
-from ..files.loaded import restore
 from ..files.missing import missing_mask
 from ..files.options import parse_dtype
 from ..files.table_files import unfolded
-from ..fit import Fit
 from ..kernels.free import free_memory
 from ..methods import Auto, Method, method_named
 from ..patches import Patches
 from ..report import check_packages, write_report
-from ..result import Completion, OnStep, Status
+from ..result import Completion, Status
 from ..tensor import Layout
 from ..text import duration, in_bytes
 from . import options
 from .groups import grouped
+from .job import Job, native
+from .noise import NoiseOptions, found_noise
 from .outcome import check_apart, told_truly
 from .progress import Stopper, live_line
 from .quality import quality, sentence
@@ -58,6 +56,7 @@ def fill(
     lacking: options.MissingOptions,
     table: TableOptions,
     limits: RangeOptions,
+    doubts: NoiseOptions,
     drop: Annotated[float | None, Opt(help="Remove this share at random first, to try things out.")] = None,
     slice_axes: options.SliceAxes = None,
     patch: Annotated[
@@ -66,7 +65,7 @@ def fill(
     dtype: Annotated[str | None, Opt(help="Type to compute in: float32 (8 and 16-bit data) or float64.")] = None,
     method: Annotated[str, Opt(help="See 'qrank methods'.")] = "auto",
     effort: Annotated[str | None, Opt(help="Of auto: fast, balanced or best.")] = None,
-    option: Annotated[list[str] | None, Opt("--option", help="An option of the method, name=value; repeat.")] = None,
+    option: options.MethodOption = None,
     preset: options.Preset = None,
     holdout: Annotated[
         float | None,
@@ -83,14 +82,14 @@ def fill(
     """Fill the missing entries of a file and write a file like it.
 
     Missing is what is NaN, and what the options say. Known entries come back exactly as they were (where the output's
-    format is lossless), 8 and 16-bit data with their own type and range.
+    format is lossless), unless --noise or --outliers says that they are not right; 8 and 16-bit data keep type and range.
 
     Example: qrank fill clip.avi --drop 0.7 -o filled.mp4 --report page.html
 
     Ctrl-C once finishes the step and writes what there is; a second one aborts. With --checkpoint a run that was stopped or
     killed goes on by the same command, to the same answer; the file is removed when the output is written.
     """
-    configured = _configured(method, preset, option, effort)
+    configured = _configured(method, preset, option, {"effort": effort} | doubts.settings())
     chooses = isinstance(configured, Auto)
     check_place(report, "the report", (".html", ".htm"))
     if report is not None:
@@ -117,82 +116,26 @@ def fill(
         _fill(job, source, output, report, quiet or json, json)
 
 
-@dataclass(frozen=True, eq=False)
-class Job:
-    """What is to be filled, and how."""
-
-    loaded: Loaded
-    layout: Layout
-    gone: np.ndarray  # True where the file lacks an entry
-    hidden: np.ndarray  # True where a known entry is left out to try things out
-    missing: np.ndarray  # True where an entry is to be filled: it is gone or hidden
-    method: Method
-    dtype: np.dtype  # to compute in
-    settings: dict[str, Any]  # patch, rng, holdout, checkpoint, bounds and integer of qrank.complete
-    said: list[str]  # what was made of the data without being asked
-
-    @property
-    def holes(self) -> np.ndarray:
-        """True where an entry is to be filled; without those that only pad a folded table."""
-        return unfolded(self.missing, self.loaded)[0]
-
-    def facts(self) -> dict[str, Any]:
-        """Return what is known before the run, for scripts."""
-        return {
-            "shape": list(self.layout.shape),
-            "axes": list(self.loaded.axes),
-            "slice_axes": list(self.layout.slice_axes),
-            "dtype": str(self.loaded.data.dtype),
-            "missing": int(self.holes.sum()),
-            "missing_share": float(self.holes.mean()),
-            "patch": self.settings["patch"],
-            "method": str(self.method),
-        }
-
-    def slices(self) -> str:
-        """Return what a slice is, in words."""
-        names, side = self.loaded.axes, self.settings["patch"]
-        pair = " x ".join(names[axis] for axis in self.layout.slice_axes)
-        if side:
-            return f"patches of {side} x {side} in {pair} (--patch 0: the whole picture)"
-        third = " and ".join(names[axis] for axis in self.layout.rest) or "none (a single slice)"
-        return f"{pair}; third mode: {third}, length {self.layout.n3}"
-
-    def estimate(self) -> Estimate:
-        """Return what the run will take: of copies one in the type to compute in, the problem's, and one without what is held out."""
-        side, n = self.settings["patch"], self.missing.size
-        cut = Patches(self.layout, side) if side else None
-        layout = self.layout if cut is None else Layout.of(cut.parted, cut.slice_axes)
-        arrays = (self.loaded.data.dtype != self.dtype) + 1 + bool(self.settings["holdout"])
-        copies = arrays * n * self.dtype.itemsize + (2 + bool(self.settings["holdout"])) * n
-        return estimated(layout, self.dtype, self.method, 1 - float(self.missing.mean()), copies)
-
-    def run(self, on_step: OnStep) -> Completion:
-        """Fill what is missing; the answer has the type that is computed in."""
-        work, axes = self.loaded.data.astype(self.dtype, copy=False), self.layout.slice_axes
-        with warnings.catch_warnings(action="ignore", category=UserWarning):  # the status says it
-            return complete(work, ~self.missing, self.method, axes, on_step=on_step, **self.settings)
-
-
 def _fill(job: Job, source: str, output: str, report: Path | None, quiet: bool, json: bool) -> None:
     """Run the job, write what came out, and say so."""
     out, loaded, missing = screen(quiet), job.loaded, job.holes
     facts = {"input": source, "output": output} | job.facts()
     out.print(f"{source}: {loaded.kind}, {sizes(loaded.data.shape, loaded.axes)}, {loaded.data.dtype}")
-    if missing.any():
+    if job.to_do:
         estimate = job.estimate()
         free = free_memory()
         out.print(f"memory: {estimate}" + ("" if free is None else f" ({in_bytes(free)} are free)"))
         out.print(f"time: {estimate.time}")
         facts |= {"memory_estimate": round(estimate.memory), "seconds_estimate": estimate.forecast}
     out.print("\n".join([*job.said, f"slices: {job.slices()}"]))
-    if not missing.any():
+    if not job.to_do:
         out.print("nothing is missing: the data are written unchanged")
         notes = files.write(output, loaded.data, like=loaded)
         _end(facts | {"status": Status.COMPLETE.value, "notes": notes}, out, json)
         return
+    doing = "filling" if job.method.fit.exact else "filling and cleaning"
     out.print(
-        f"missing: {missing.sum()} of {missing.size} entries ({missing.mean():.1%}); filling with {job.method.name}"
+        f"missing: {missing.sum()} of {missing.size} entries ({missing.mean():.1%}); {doing} with {job.method.name}"
     )
     with Stopper() as stopper:
         with live_line(job.method, stopper, quiet=quiet) as on_step:
@@ -204,6 +147,7 @@ def _fill(job: Job, source: str, output: str, report: Path | None, quiet: bool, 
         facts["notes"] = files.write(output, result.x, like=loaded)
         if (kept := job.settings["checkpoint"]) is not None and result.status is not Status.INTERRUPTED:
             kept.remove()  # not before the output is there
+    facts |= found_noise(result, loaded.data[~job.missing], out)
     main = next(iter(result.runs.values()), [])
     if main and main[-1].holdout is not None:
         facts["holdout_rmse"] = main[-1].holdout
@@ -230,19 +174,6 @@ def _fill(job: Job, source: str, output: str, report: Path | None, quiet: bool, 
         raise leave(f"stopped after {len(result.history)} steps; what there is was written{more}", STOPPED)
 
 
-def native(x: np.ndarray, loaded: Loaded, fit: Fit, known: np.ndarray) -> np.ndarray:
-    """Return the answer in the data's own type, rounded and clipped to its range; what was known is as the fit wants it.
-
-    >>> loaded = Loaded(np.array([[250, 7]], np.uint8), ("height", "width"), (0, 1), "image")
-    >>> exact = method_named("vmtqn").configured().fit
-    >>> native(np.array([[250.2, 270.0]]), loaded, exact, np.array([[True, False]]))
-    array([[250, 255]], dtype=uint8)
-    """
-    if loaded.data.dtype.kind == "f":
-        return x
-    return fit.restore(restore(x, loaded.data.dtype, loaded.name), loaded.data, known)
-
-
 def _checkpoint(path: Path | None, *others: str | Path | None) -> Checkpoint | None:
     """Return where the run is kept; a file that has another purpose is refused."""
     check_place(path, "the checkpoint")
@@ -253,9 +184,9 @@ def _checkpoint(path: Path | None, *others: str | Path | None) -> Checkpoint | N
     return Checkpoint(path, keep=True)
 
 
-def _configured(method: str, preset: str | None, option: list[str] | None, effort: str | None) -> Method:
+def _configured(method: str, preset: str | None, option: list[str] | None, more: dict[str, Any]) -> Method:
     """Return the method with what the command line says of it."""
-    given = parse_options(option) | ({} if effort is None else {"effort": effort})
+    given = parse_options(option) | {name: value for name, value in more.items() if value is not None}
     return method_named(method).configured(preset, **given)
 
 

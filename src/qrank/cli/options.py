@@ -23,6 +23,7 @@ SliceAxes = Annotated[str | None, Option(help="The two axes of a slice, by numbe
 Frames = Annotated[str | None, Option(help="Take a part of the frames, as A:B.")]
 Resize = Annotated[str | None, Option(help="HEIGHTxWIDTH or a factor such as 0.5, for pictures and videos.")]
 Grey = Annotated[bool, Option("--grey", help="Mix the colours first.")]
+MethodOption = Annotated[list[str] | None, Option("--option", help="An option of the method, name=value; repeat.")]
 Preset = Annotated[str | None, Option(help="default, or paper: the paper's parameters.")]
 Seed = Annotated[int, Option(help="For whatever is random.")]
 Quiet = Annotated[bool, Option("--quiet", "-q", help="Say nothing but errors.")]

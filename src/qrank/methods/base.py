@@ -18,7 +18,6 @@ from ..tensor import Layout
 from ..transforms import Transform
 from .needs import Needs
 
-
 AUTO = "auto"  # of noise: its level is estimated before the run
 
 
