@@ -110,7 +110,8 @@ Made by `python -m benchmarks.phase`, as Lu et al. show it for the tensor nuclea
 ## Outliers
 
 Tensors of {N} x {N} x {N3} with {DIRECTIONS} directions of the third mode, a share of their entries off by three standard deviations,
-`separate` with the nuclear norm and Lu et al.'s weight. Exact in this part of the grid: {said["outliers"]}.
+`separate` with the nuclear norm and Lu et al.'s weight. Under the Fourier transform every slice of such a tensor has all the rank
+there is, three times as much, and so few rows do not do for that. Exact in this part of the grid: {said["outliers"]}.
 
 ![Outliers](phase-outliers.png)
 

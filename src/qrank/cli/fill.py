@@ -91,9 +91,7 @@ def fill(
     """
     configured = _configured(method, preset, option, {"effort": effort} | doubts.settings())
     chooses = isinstance(configured, Auto)
-    check_place(report, "the report", (".html", ".htm"))
-    if report is not None:
-        check_packages()
+    _check_report(report)
     kept = _checkpoint(checkpoint, source, output, report)
     loaded, axes = part.load(source, slice_axes, table)
     files.check_output(output, loaded)
@@ -107,10 +105,10 @@ def fill(
     guess = chooses and slice_axes is None and loaded.unnamed
     layout = Layout.of(loaded.data.shape, guessed_axes(loaded.data, ~(gone | hidden)) if guess else axes)
     side = _patch_side(layout, patch, by_default=loaded.kind == "image" and slice_axes is None and not chooses)
-    holdout = (0.0 if chooses else 0.01) if holdout is None else holdout
-    settings = {"patch": side, "rng": rng, "holdout": holdout, "checkpoint": kept}
+    held = 0.01 * (not chooses) if holdout is None else holdout
+    settings = {"patch": side, "rng": rng, "holdout": held, "checkpoint": kept}
     settings |= limits.settings(loaded, ~(gone | hidden))
-    said = [*table.said(loaded), *limits.said(loaded, settings["bounds"])]
+    said = table.said(loaded) + limits.said(loaded, settings["bounds"])
     job = Job(loaded, layout, gone, hidden, gone | hidden, configured, work_type, settings, said)
     with told_truly(output):
         _fill(job, source, output, report, quiet or json, json)
@@ -172,6 +170,13 @@ def _fill(job: Job, source: str, output: str, report: Path | None, quiet: bool, 
     if result.status is Status.INTERRUPTED:
         more = "" if job.settings["checkpoint"] is None else "; the same command goes on from there"
         raise leave(f"stopped after {len(result.history)} steps; what there is was written{more}", STOPPED)
+
+
+def _check_report(path: Path | None) -> None:
+    """Say before anything is run that a report cannot be written."""
+    check_place(path, "the report", (".html", ".htm"))
+    if path is not None:
+        check_packages()
 
 
 def _checkpoint(path: Path | None, *others: str | Path | None) -> Checkpoint | None:

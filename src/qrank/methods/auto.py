@@ -17,8 +17,8 @@ from ..fit import Exact, Fit, Noisy, Robust
 from ..tensor import Layout
 from . import needs
 from .base import Method
+from .doubts import check_noise, checked_outliers
 from .needs import Needs, Size
-from .tqn import check_noise, checked_outliers
 from .views import Views
 
 EFFORTS = ("fast", "balanced", "best")

@@ -24,7 +24,7 @@ import numpy as np
 
 from .. import kernels
 from ..errors import InputError
-from ..fit import KINDS, Exact, Fit, Measured, Noisy, Robust
+from ..fit import Exact, Fit, Measured, Noisy, Robust
 from ..kernels.memory import Workspace
 from ..penalties import penalty_named
 from ..priors import STARTS, ManifoldDescent, MaximalVariance, PrintedDescent, Prior, QNorm
@@ -33,7 +33,8 @@ from ..result import Step
 from ..tensor import Layout
 from ..transforms import Transform, check_r
 from . import needs
-from .base import AUTO, Method, check_number
+from .base import Method
+from .doubts import check_noise, checked_outliers
 from .needs import Needs, Size
 from .schedule import AGAIN, AGAIN_RHO, AGAIN_STEPS, BEYOND, EVEN, FIRST, growth, most, pace, whole, within
 
@@ -196,36 +197,6 @@ class Recipe(Method):
     def learned(self, problem: Problem, state: State, work: Workspace) -> Transform | None:
         """Return the prior's transform; T, which has done its duty, may be overwritten."""
         return self.prior(problem).transform(self.answer(problem, state, work), state.t, state.prior, work)
-
-
-def check_noise(noise: Any, outliers: str | None) -> None:
-    """Say in a sentence that a level of noise is none.
-
-    >>> check_noise(0.1, None), check_noise("auto", None)
-    (None, None)
-    """
-    if noise == AUTO if isinstance(noise, str) else noise is None:
-        if noise is not None and outliers is not None:
-            raise InputError("noise='auto' cannot be told from outliers: give its standard deviation")
-        return
-    if isinstance(noise, str):
-        raise InputError(f"noise must be a standard deviation above 0, or 'auto', not {noise!r}")
-    check_number("noise", noise, above=0)
-
-
-def checked_outliers(given: Any) -> str | None:
-    """Return what kind of outliers is looked for, or None.
-
-    >>> checked_outliers(True), checked_outliers("fibres"), checked_outliers(False)
-    ('entries', 'fibres', None)
-    """
-    if given is None or given is False:
-        return None
-    if given is True:
-        return "entries"
-    if given not in KINDS:
-        raise InputError(f"outliers must be True, {' or '.join(map(repr, KINDS))}, not {given!r}")
-    return given
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
