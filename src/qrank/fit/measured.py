@@ -24,7 +24,7 @@ from ..errors import InputError
 from ..kernels.memory import Workspace
 from ..problem import Problem
 from .base import Agreed, Fit
-from .noisy import DROWNED
+from .noisy import DROWNED, advanced
 from .operators import Operator
 
 _linear: Any = scipy.sparse.linalg.LinearOperator  # whose stubs know only subclasses
@@ -75,18 +75,14 @@ class Measured(Fit):
         self, problem: Problem, t: Any, x: Any, lam: float, lam_next: float, state: MeasuredState, work: Workspace
     ) -> Agreed:
         """Take W where it agrees with what was measured, as near to X + U as can be."""
-        (psi, b), norm, size, shift = problem.measured, kernels.of(t).norm, problem.size, self.tau(problem) / lam
-        w_old, v = t + state.u, x + state.u
-        left = b - psi.forward(v.reshape(problem.y.shape))
+        (psi, b), shift = problem.measured, self.tau(problem) / lam
+        left = b - psi.forward((x + state.u).reshape(problem.y.shape))
         accuracy = min(max(CAREFUL * state.gap, FINEST), COARSEST) * float(np.linalg.norm(b))
         z = solved(psi, left.astype(t.dtype, copy=False), shift, state.z, accuracy)
-        u = -psi.adjoint(z).reshape(t.shape).astype(t.dtype, copy=False)
-        w = v - u
+        r = psi.adjoint(z).reshape(t.shape).astype(t.dtype)  # a copy: the operator may keep its own
         ratio = float(lam_next / lam)
-        change, gap = norm(w - w_old), norm(w - x)
-        u *= ratio
-        following = MeasuredState(u, z * ratio, gap / size)
-        return Agreed(w - u, following, gap / size, change / max(norm(u) / ratio, 1e-300), change / size)
+        agreed = advanced(t, x, state.u, r, problem.size, ratio)
+        return agreed._replace(state=MeasuredState(agreed.state, z * ratio, agreed.primal))
 
     def answer(self, problem: Problem, t: Any, state: MeasuredState, work: Workspace) -> Any:
         """Return W, which agrees with what was measured."""
