@@ -22,6 +22,7 @@ from .errors import (
     InputError,
     KindError,
     MissingExtra,
+    NoiseWarning,
     TooLarge,
     UndeterminedWarning,
 )
@@ -58,6 +59,7 @@ __all__ = [
     "KindError",
     "Method",
     "MissingExtra",
+    "NoiseWarning",
     "Record",
     "Status",
     "TensorImputer",

@@ -36,6 +36,10 @@ class UndeterminedWarning(UserWarning):
     """Entries were filled of which the model says nothing; the message says how many, and from what."""
 
 
+class NoiseWarning(UserWarning):
+    """The noise that was given is larger than the data vary: it may be in another unit."""
+
+
 class CheckpointWarning(UserWarning):
     """A checkpoint could not be written; the run goes on, and the last one that could is still there."""
 

@@ -112,7 +112,7 @@ def test_error_on_held_out_entries_is_that_of_the_main_run(tmp_path, low_rank, m
         trials = Trial("a", 0.3, 0.9, 1.0), Trial("b", 0.6, 0.1, 1.0)
         return replace(found, history=records, choice=Choice(trials, 10, "the data", 2.0, 0.3))
 
-    monkeypatch.setattr(qrank.cli.fill, "complete", two_runs)
+    monkeypatch.setattr(qrank.cli.job, "complete", two_runs)
     words = ["fill", tmp_path / "in.npy", "-o", tmp_path / "out.npy", "--drop", 0.3, "--method", "smooth", "--json"]
     assert json.loads(call(*words).stdout)["holdout_rmse"] == 0.25
 
@@ -246,10 +246,10 @@ def test_ctrl_c_once_writes_what_there_is(tmp_path):
 def test_ctrl_c_twice_writes_nothing(tmp_path):
     # One step takes for ever, as far as this test is concerned: the first signal cannot end it.
     code = (
-        "import sys, time, qrank.cli.fill as fill\n"
+        "import sys, time, qrank.cli.job as job\n"
         "def slow(*a, on_step, **k):\n"
         "    print('missing: slow', flush=True); time.sleep(60)\n"
-        "fill.complete = slow\n"
+        "job.complete = slow\n"
         "from qrank.__main__ import main\n"
         "main()\n"
     )
@@ -259,8 +259,8 @@ def test_ctrl_c_twice_writes_nothing(tmp_path):
         cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     assert process.stdout is not None
-    while "slow" not in process.stdout.readline():
-        pass
+    while "slow" not in (line := process.stdout.readline()):
+        assert line, "the run was over before it was interrupted"
     process.send_signal(signal.SIGINT)
     time.sleep(0.5)
     process.send_signal(signal.SIGINT)

@@ -96,7 +96,7 @@ def test_a_missing_package_of_the_report_is_told_before_the_run(holed, monkeypat
 
 def started(folder, code, *words):
     """Run the command in a process of its own, in which ``complete`` and the report are as the code says."""
-    script = f"import sys, time, qrank.cli.fill as fill\n{code}\nfrom qrank.__main__ import main; main()\n"
+    script = f"import sys, time, qrank.cli.fill as fill, qrank.cli.job as job\n{code}\nfrom qrank.__main__ import main; main()\n"
     words = [sys.executable, "-c", script, "fill", "in.npy", "-o", "out.npy", "--method", "tnn", *words]
     process = subprocess.Popen(words, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None
@@ -111,13 +111,13 @@ WAIT = "    print('ready', flush=True); time.sleep(60)\n"
 @posix
 def test_sigterm_finishes_the_step_and_writes(holed):
     code = (
-        "run = fill.complete\n"
+        "run = job.complete\n"
         "def slow(*a, on_step, **k):\n"
         "    def each(record):\n"
         "        print('ready', flush=True); time.sleep(0.3)\n"
         "        return on_step(record)\n"
         "    return run(*a, on_step=each, **k)\n"
-        "fill.complete = slow\n"
+        "job.complete = slow\n"
     )
     process = started(holed, code, "--option", "tol=1e-300")
     process.send_signal(signal.SIGTERM)

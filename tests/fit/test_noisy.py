@@ -32,7 +32,7 @@ def test_noise_is_the_convex_problem_that_it_says(rng):
     y, sigma = low_rank(rng, (7, 8, 1), rank=2, directions=1)[:, :, 0], 0.2
     y = y + sigma * rng.standard_normal(y.shape)
     observed = rng.random(y.shape) < 0.7
-    tau = sigma * (np.sqrt(7) + np.sqrt(8))
+    tau = sigma * np.sqrt(observed.mean()) * (np.sqrt(7) + np.sqrt(8))
     v = cp.Variable(y.shape)
     miss = cp.sum_squares(cp.multiply(observed.astype(float), v - np.where(observed, y, 0)))
     best = cp.Problem(cp.Minimize(cp.normNuc(v) + miss / (2 * tau))).solve(solver=cp.CLARABEL)

@@ -6,6 +6,7 @@ import pytest
 
 import qrank
 from conftest import low_rank
+from qrank.experiments.field.scenes import load
 from qrank.metrics import psnr
 
 
@@ -110,3 +111,13 @@ def test_bad_input_is_one_sentence():
         qrank.complete(y, method="vmtqn", preset="paper", outliers=True)
     with pytest.raises(qrank.InputError, match="has no option 'outliers'"):
         qrank.complete(y, method="halrtc", outliers=True)
+
+
+@pytest.mark.data
+def test_salt_and_pepper_on_the_still_clip(data, rng):
+    """10 % of what is known is black or white, and half is missing; a part of the clip, for the time it takes."""
+    x = load("smooth-60", data)[:40]
+    y = np.where(rng.random(x.shape) < 0.1, rng.random(x.shape) < 0.5, x)
+    observed = rng.random(x.shape) < 0.5
+    exact, robust = (qrank.complete(y, observed, "vmtqn", (1, 2), outliers=given).x for given in (None, True))
+    assert psnr(robust, x) > psnr(exact, x) + 3

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 import qrank
-from qrank import ConvergenceWarning, InputError, KindError, UndeterminedWarning
+from qrank import ConvergenceWarning, InputError, KindError, NoiseWarning, UndeterminedWarning
 from qrank.methods import METHODS
 
 ASKED = os.environ.get("QRANK_FUZZ")
@@ -136,6 +136,7 @@ def test_complete_gives_a_sound_answer_or_says_why_not(call):
             warnings.simplefilter("error")
             warnings.simplefilter("ignore", ConvergenceWarning)
             warnings.simplefilter("ignore", UndeterminedWarning)
+            warnings.simplefilter("ignore", NoiseWarning)
             result = qrank.complete(y, known, name, axes, **options)
     except (InputError, KindError) as error:
         event("refused")

@@ -19,7 +19,16 @@ from ..result import Completion, OnStep, Status
 from ..tensor import Layout
 from .answer import Answer, answered, from_nearby, undetermined
 from .estimate import check_fits, estimated
-from .inputs import check_earlier, check_kind, checked_bounds, checkpoint_of, method_of, usual_axes, within
+from .inputs import (
+    check_earlier,
+    check_kind,
+    checked_bounds,
+    checkpoint_of,
+    method_of,
+    usual_axes,
+    with_level,
+    within,
+)
 from .labels import along, as_given, axes_of, ignored_of, like_labels
 from .progress import watching
 from .start import started
@@ -115,7 +124,9 @@ def complete(
         The result of an earlier run of the same method to go on from: of the same array with more known, or of one to which
         slices were appended at the end of one axis. A few steps do then (:meth:`Completion.update` appends).
     **options
-        Those of the method: ``effort``, ``tol``, ``max_steps``, ``rho``, ``mu0``, ``penalty``, ``update_every``, ``r``, …
+        Those of the method: ``effort``, ``tol``, ``max_steps``, ``rho``, ``mu0``, ``penalty``, ``update_every``, ``r``, …;
+        ``noise``: the standard deviation of what is known, or "auto", which estimates it (``result.noise``);
+        ``outliers``: some of it is wrong (:func:`qrank.separate`).
 
     Returns
     -------
@@ -176,6 +187,7 @@ def _completed(
     check_fits(kind, y, known, stack, chosen, bool(holdout), marked=observed is None)
     problem = whole = Problem.of(y, known, slice_axes).leaving(ignored)
     fixed, rng = rng is not None, np.random.default_rng(rng)
+    chosen = with_level(chosen, problem, rng)
     if cut is not None:
         if earlier is not None:
             raise InputError("a run on patches cannot start from an earlier answer: leave out patch, or earlier")

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import os
+import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ..checkpoint import Checkpoint
-from ..errors import InputError, KindError
+from ..choose.noise import level
+from ..errors import InputError, KindError, NoiseWarning
 from ..kernels import Kernels
 from ..methods import METHODS, Auto, Method, method_named
+from ..problem import Problem
 from ..result import Completion
 from .axes import guessed_axes
 
@@ -80,6 +85,23 @@ def checkpoint_of(given: str | os.PathLike[str] | Checkpoint | None, every: floa
             raise InputError("every says how often a checkpoint is written: name its file, checkpoint='run.ckpt'")
         return given
     return Checkpoint(given) if every is None else Checkpoint(given, every)
+
+
+def with_level(method: Method, problem: Problem, rng: np.random.Generator) -> Method:
+    """Return the method with the level of the noise, estimated where that is asked for; one that drowns the data is said."""
+    noise = method.noise_level
+    if noise is None:
+        return method
+    if math.isnan(noise):
+        return replace(method, **{"noise": level(problem, rng)})
+    if noise > problem.spread * problem.scale:
+        warnings.warn(
+            f"noise of standard deviation {noise:.4g} is more than the known values vary in all"
+            f" ({problem.spread * problem.scale:.4g}): is it in the data's unit?",
+            NoiseWarning,
+            stacklevel=4,
+        )
+    return method
 
 
 def method_of(method: str | Method, preset: str | None, options: dict[str, Any]) -> Method:

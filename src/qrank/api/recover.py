@@ -85,6 +85,8 @@ def recover(
         raise InputError(
             f"method '{chosen.name}' needs known entries and cannot use other measurements; these can: {able}"
         )
+    if isinstance(getattr(chosen, "noise", None), str):
+        raise InputError("noise='auto' needs known entries: give the standard deviation of other measurements' errors")
     b = _numbers(measurements)
     psi = operator_of(operator, shape)
     if b.size != psi.count:

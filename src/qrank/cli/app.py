@@ -9,6 +9,7 @@ import typer
 from ..version import __version__
 from .compare import compare
 from .demo import demo
+from .denoise import denoise
 from .fill import fill
 from .inspect import inspect
 from .methods import methods
@@ -52,5 +53,5 @@ def _frame(
     pass
 
 
-for command in (fill, compare, inspect, reproduce, methods, demo):
-    app.command(epilog=EPILOG if command in (fill, compare) else None)(command)
+for command in (fill, denoise, compare, inspect, reproduce, methods, demo):
+    app.command(epilog=EPILOG if command in (fill, denoise, compare) else None)(command)

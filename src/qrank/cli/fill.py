@@ -16,12 +16,9 @@ from .. import files
 from ..checkpoint import Checkpoint
 from ..errors import InputError
 from ..files import Loaded
-from ..files.loaded import restore
 from ..files.missing import missing_mask
 from ..files.options import parse_dtype
-from ..files.raster import without_nodata
 from ..files.table_files import unfolded
-from ..fit import Fit
 from ..kernels.free import free_memory
 from ..methods import Auto, Method, method_named
 from ..patches import Patches
@@ -33,7 +30,8 @@ from . import options
 from .beside import ErrorOptions, report_on
 from .by_chunks import NOT_BY_CHUNKS, Holes, Where, fill_by_chunks
 from .groups import grouped
-from .job import Job
+from .job import Job, native
+from .noise import NoiseOptions, found_noise
 from .outcome import check_apart, told_truly
 from .progress import Stopper
 from .quality import quality, sentence
@@ -60,6 +58,7 @@ def fill(
     limits: RangeOptions,
     where: Where,
     beside: ErrorOptions,
+    doubts: NoiseOptions,
     drop: Annotated[float | None, Opt(help="Remove this share at random first, to try things out.")] = None,
     slice_axes: options.SliceAxes = None,
     patch: options.Patch = None,
@@ -80,14 +79,14 @@ def fill(
     """Fill the missing entries of a file and write a file like it.
 
     Missing is what is NaN, and what the options say. Known entries come back exactly as they were (where the output's
-    format is lossless), 8 and 16-bit data with their own type and range.
+    format is lossless), unless --noise or --outliers says that they are not right; 8 and 16-bit data keep type and range.
 
     Example: qrank fill clip.avi --drop 0.7 -o filled.mp4 --report page.html
 
     Ctrl-C once finishes the step and writes what there is; a second one aborts. With --checkpoint a run that was stopped or
     killed goes on by the same command, to the same answer; the file is removed when the output is written.
     """
-    configured = _configured(method, preset, option, effort)
+    configured = _configured(method, preset, option, {"effort": effort} | doubts.settings())
     _check_report(report)
     kept = _checkpoint(checkpoint, source, output, report)
     if where.asked:
@@ -125,13 +124,14 @@ def _fill(
     out, loaded, missing = screen(quiet), job.loaded, job.holes
     facts = {"input": source, "output": output} | job.facts() | beside.facts()
     out.print(f"{source}: {loaded.kind}, {sizes(loaded.data.shape, loaded.axes)}, {loaded.data.dtype}")
-    if not missing.any():
+    if not job.to_do:
         out.print("\n".join([*job.said, "nothing is missing: the data are written unchanged"]))
         notes = files.write(output, loaded.data, like=loaded) + beside.write(None, loaded)
         _end(facts | {"status": Status.COMPLETE.value, "notes": notes}, out, json)
         return
+    doing = "filling" if job.method.fit.exact else "filling and cleaning"
     out.print(
-        f"missing: {missing.sum()} of {missing.size} entries ({missing.mean():.1%}); filling with {job.method.name}"
+        f"missing: {missing.sum()} of {missing.size} entries ({missing.mean():.1%}); {doing} with {job.method.name}"
     )
     facts |= _forecast(job, out)
     out.print("\n".join([*job.said, f"slices: {job.slices()}"]))
@@ -145,6 +145,7 @@ def _fill(
         if (kept := job.settings["checkpoint"]) is not None and result.status is not Status.INTERRUPTED:
             kept.remove()  # not before the output is there
     facts["notes"] += beside.write(result, loaded)
+    facts |= found_noise(result, loaded.data[~job.missing], out)
     main = next(iter(result.runs.values()), [])
     if main and main[-1].holdout is not None:
         facts["holdout_rmse"] = main[-1].holdout
@@ -179,20 +180,6 @@ def _forecast(job: Job, out: Console) -> dict[str, Any]:
     return {"memory_estimate": round(estimate.memory), "seconds_estimate": estimate.forecast}
 
 
-def native(x: np.ndarray, loaded: Loaded, fit: Fit, known: np.ndarray) -> np.ndarray:
-    """Return the answer in the data's own type, rounded and clipped to its range; what was known is as the fit wants it.
-
-    >>> loaded = Loaded(np.array([[250, 7]], np.uint8), ("height", "width"), (0, 1), "image")
-    >>> exact = method_named("vmtqn").configured().fit
-    >>> native(np.array([[250.2, 270.0]]), loaded, exact, np.array([[True, False]]))
-    array([[250, 255]], dtype=uint8)
-    """
-    if loaded.data.dtype.kind == "f":
-        return x
-    x = without_nodata(restore(x, loaded.data.dtype, loaded.name), loaded, ~known)
-    return fit.restore(x, loaded.data, known)
-
-
 def _check_report(path: Path | None) -> None:
     """Refuse a place for the report that cannot be one, and say what it needs."""
     check_place(path, "the report", (".html", ".htm"))
@@ -218,9 +205,9 @@ def _checkpoint(path: Path | None, *others: str | Path | None) -> Checkpoint | N
     return Checkpoint(path, keep=True)
 
 
-def _configured(method: str, preset: str | None, option: list[str] | None, effort: str | None) -> Method:
+def _configured(method: str, preset: str | None, option: list[str] | None, more: dict[str, Any]) -> Method:
     """Return the method with what the command line says of it."""
-    given = parse_options(option) | ({} if effort is None else {"effort": effort})
+    given = parse_options(option) | {name: value for name, value in more.items() if value is not None}
     return method_named(method).configured(preset, **given)
 
 

@@ -1,4 +1,4 @@
-"""What is to be filled, and how."""
+"""What a command is to fill, and how: the data as they were read, the method, and what to say of both."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ import numpy as np
 
 from ..api import Estimate, complete, estimated
 from ..files import Loaded
+from ..files.loaded import restore
+from ..files.raster import without_nodata
 from ..files.table_files import unfolded
-from ..methods import Method
+from ..fit import Fit
+from ..methods import Method, method_named  # noqa: F401  the latter for the example
 from ..patches import Patches
 from ..result import Completion
 from ..tensor import Layout
@@ -31,6 +34,11 @@ class Job:
     dtype: np.dtype  # to compute in
     settings: dict[str, Any]  # patch, rng, holdout, checkpoint, bounds, integer and ignore of qrank.complete
     said: list[str]  # what was made of the data without being asked
+
+    @property
+    def to_do(self) -> bool:
+        """Whether there is anything to do: something is missing, or what is known is not exact."""
+        return bool(self.missing.any()) or not self.method.fit.exact
 
     @property
     def untold(self) -> np.ndarray:
@@ -80,3 +88,17 @@ class Job:
         with warnings.catch_warnings(action="ignore", category=UserWarning):  # the status says it
             watched: dict[str, Any] = {"on_step": stopper.on_step, "progress": progress}
             return complete(work, ~self.missing, self.method, axes, **watched, **self.settings)
+
+
+def native(x: np.ndarray, loaded: Loaded, fit: Fit, known: np.ndarray) -> np.ndarray:
+    """Return the answer in the data's own type, rounded and clipped to its range; what was known is as the fit wants it.
+
+    >>> loaded = Loaded(np.array([[250, 7]], np.uint8), ("height", "width"), (0, 1), "image")
+    >>> exact = method_named("vmtqn").configured().fit
+    >>> native(np.array([[250.2, 270.0]]), loaded, exact, np.array([[True, False]]))
+    array([[250, 255]], dtype=uint8)
+    """
+    if loaded.data.dtype.kind == "f":
+        return x
+    x = without_nodata(restore(x, loaded.data.dtype, loaded.name), loaded, ~known)
+    return fit.restore(x, loaded.data, known)

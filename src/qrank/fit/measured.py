@@ -6,7 +6,8 @@
 
 without noise the projection of V onto what agrees with b (tau = 0). Where Psi Psi^T = c I, z = (b - Psi V) / (c + tau/lam); else
 it comes from conjugate gradients, started from the last z, to an accuracy that follows how far X and W are apart. Noise of level
-sigma in b has the size sigma / gain in the array, so tau = gain sigma (sqrt(n1) + sqrt(n2)).
+sigma in b has the size sigma / gain in the array, in as many directions as are measured, so tau = gain sigma sqrt(p) (sqrt(n1) +
+sqrt(n2)), p being the number of measurements over that of the entries, at most 1.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from ..errors import InputError
 from ..kernels.memory import Workspace
 from ..problem import Problem
 from .base import Agreed, Fit
-from .noisy import DROWNED
+from .noisy import DROWNED, advanced
 from .operators import Operator
 
 _linear: Any = scipy.sparse.linalg.LinearOperator  # whose stubs know only subclasses
@@ -58,7 +59,8 @@ class Measured(Fit):
         if self.sigma is None:
             return 0.0
         n1, n2 = problem.layout.slice_shape
-        size = self.sigma / problem.scale * (math.sqrt(n1) + math.sqrt(n2))
+        share = min(1.0, problem.measured.operator.count / math.prod(problem.y.shape))
+        size = self.sigma / problem.scale * math.sqrt(share) * (math.sqrt(n1) + math.sqrt(n2))
         return min(problem.measured.operator.gain * size, DROWNED * problem.size)
 
     def finest(self, problem: Problem) -> float:
@@ -73,18 +75,14 @@ class Measured(Fit):
         self, problem: Problem, t: Any, x: Any, lam: float, lam_next: float, state: MeasuredState, work: Workspace
     ) -> Agreed:
         """Take W where it agrees with what was measured, as near to X + U as can be."""
-        (psi, b), norm, size, shift = problem.measured, kernels.of(t).norm, problem.size, self.tau(problem) / lam
-        w_old, v = t + state.u, x + state.u
-        left = b - psi.forward(v.reshape(problem.y.shape))
+        (psi, b), shift = problem.measured, self.tau(problem) / lam
+        left = b - psi.forward((x + state.u).reshape(problem.y.shape))
         accuracy = min(max(CAREFUL * state.gap, FINEST), COARSEST) * float(np.linalg.norm(b))
         z = solved(psi, left.astype(t.dtype, copy=False), shift, state.z, accuracy)
-        u = -psi.adjoint(z).reshape(t.shape).astype(t.dtype, copy=False)
-        w = v - u
+        r = psi.adjoint(z).reshape(t.shape).astype(t.dtype)  # a copy: the operator may keep its own
         ratio = float(lam_next / lam)
-        change, gap = norm(w - w_old), norm(w - x)
-        u *= ratio
-        following = MeasuredState(u, z * ratio, gap / size)
-        return Agreed(w - u, following, gap / size, change / max(norm(u) / ratio, 1e-300), change / size)
+        agreed = advanced(t, x, state.u, r, problem.size, ratio)
+        return agreed._replace(state=MeasuredState(agreed.state, z * ratio, agreed.primal))
 
     def answer(self, problem: Problem, t: Any, state: MeasuredState, work: Workspace) -> Any:
         """Return W, which agrees with what was measured."""

@@ -1,7 +1,8 @@
 """What is known is only near the truth.
 
 **Noisy**, f(W) = ||P_Omega(W - Y)||_F^2 / (2 tau), takes on Omega W = (tau X' + lam Y) / (tau + lam), X' = X + U. With all known
-and mu fixed its answer is prior(Y, tau), so tau = sigma (sqrt(n1) + sqrt(n2)), the size of noise in a slice.
+and mu fixed its answer is prior(Y, tau), so tau = sigma (sqrt(n1) + sqrt(n2)), the size of noise in a slice; where a share p is
+known, that of P_Omega(noise), sqrt(p) times as much.
 """
 
 from __future__ import annotations
@@ -25,31 +26,53 @@ class Noisy(Fit):
     sigma: float
 
     def tau(self, problem: Problem) -> float:
-        """Return the size of the noise in a slice, in the problem's unit."""
+        """Return the size of the noise of what is known in a slice, in the problem's unit."""
         n1, n2 = problem.layout.slice_shape
-        return min(self.sigma / problem.scale * (math.sqrt(n1) + math.sqrt(n2)), DROWNED * problem.size)
+        share = problem.count / math.prod(problem.y.shape)
+        size = math.sqrt(share) * (math.sqrt(n1) + math.sqrt(n2))
+        return min(self.sigma / problem.scale * size, DROWNED * problem.size)
 
     def finest(self, problem: Problem) -> float:
         """Return about tau: the weight of the fit is final, and the ADMM converges fastest near it."""
         return self.tau(problem) / 2
 
     def start(self, problem: Problem, t: Any) -> Any:
-        """Start from U = 0 and W = T: the state is both."""
-        return 0 * t, kernels.of(t).copy(t)
+        """Start from U = 0 and W = T: the state is U, which is 0 off Omega at all times."""
+        return 0 * t
 
     def __call__(
         self, problem: Problem, t: Any, x: Any, lam: float, lam_next: float, state: Any, work: Workspace
     ) -> Agreed:
         """Take W between X + U and Y on Omega, and X off it."""
-        (u, w_old), on, tau = state, problem.mask, self.tau(problem)
-        norm, size = kernels.of(t).norm, problem.size
-        moved = x + u
-        w = x + on * ((tau * moved + float(lam) * problem.stack) / float(tau + lam) - x)  # X off Omega, to the digit
-        u = on * (moved - w)
-        change, gap = norm(w - w_old), norm(w - x)
-        u_next = float(lam_next / lam) * u
-        return Agreed(w - u_next, (u_next, w), gap / size, change / max(norm(u), 1e-300), change / size)
+        r = problem.stack - x
+        r -= state
+        r *= problem.mask
+        r *= float(lam / (lam + self.tau(problem)))
+        return advanced(t, x, state, r, problem.size, float(lam_next / lam))
 
     def answer(self, problem: Problem, t: Any, state: Any, work: Workspace) -> Any:
-        """Return W: the estimate everywhere, also where a noisy value was known."""
-        return kernels.of(t).copy(state[1], out=work.array("spare", t.shape, t.dtype))
+        """Return W = T + U: the estimate everywhere, also where a noisy value was known."""
+        x = kernels.of(t).copy(t, out=work.array("spare", t.shape, t.dtype))
+        x += state
+        return x
+
+
+def advanced(t: Any, x: Any, u: Any, r: Any, size: float, ratio: float) -> Agreed:
+    """Return the step to W = X + U + R, whose U is -R; the arrays are overwritten: these passes cost as much as small steps do.
+
+    >>> import numpy as np
+    >>> t, x, u, r = (np.full((1, 1, 1), value) for value in (1.0, 2.0, 0.5, 0.25))
+    >>> step = advanced(t, x, u, r, 1.0, 0.5)
+    >>> step.t.item(), step.state.item(), step.primal, step.change
+    (2.875, -0.125, 0.75, 1.25)
+    """
+    norm = kernels.of(t).norm
+    t += u  # the last W
+    u += x
+    u += r  # W
+    t -= u
+    x -= u
+    change, gap, dual = norm(t), norm(x), norm(r)
+    r *= -ratio
+    u -= r
+    return Agreed(u, r, gap / size, change / max(dual, 1e-300), change / size)

@@ -22,7 +22,7 @@ from .. import kernels
 from ..kernels.memory import Workspace
 from ..problem import Problem
 from .base import Agreed, Fit
-from .noisy import Noisy
+from .noisy import Noisy, advanced
 
 KINDS = ("entries", "fibres")
 
@@ -72,18 +72,19 @@ class Robust(Fit):
         self, problem: Problem, t: Any, x: Any, lam: float, lam_next: float, state: RobustState, work: Workspace
     ) -> Agreed:
         """Share what X lacks of Y out between noise, outliers and the multiplier."""
-        (u, s_old), on, tau, norm, size = state, problem.mask, self.tau(problem), kernels.of(t).norm, problem.size
-        w_old, v = t + u, x + u
-        r = on * (problem.stack - v)
+        (u, s_old), tau, norm = state, self.tau(problem), kernels.of(t).norm
+        r = problem.stack - x
+        r -= u
+        r *= problem.mask  # off Omega nothing is asked for: W = X, U = 0
         s = soft(r, self.w(problem) * (lam + tau), self.kind)
-        w = v + float(lam / (lam + tau)) * (r - s)
-        w = w - (~on) * u  # off Omega nothing is asked for: W = X, U = 0
-        u = on * (v - w)
-        change, gap, moved = norm(w - w_old), norm(w - x), norm(s - s_old)
-        following = float(lam_next / lam) * u
-        change = math.hypot(change, moved)
-        return Agreed(
-            w - following, RobustState(following, s), gap / size, change / max(norm(u), 1e-300), change / size
+        r -= s
+        r *= float(lam / (lam + tau))
+        s_old -= s
+        moved, dual = norm(s_old), norm(r)
+        agreed = advanced(t, x, u, r, problem.size, float(lam_next / lam))
+        change = math.hypot(agreed.change, moved / problem.size)
+        return agreed._replace(
+            state=RobustState(agreed.state, s), dual=change * problem.size / max(dual, 1e-300), change=change
         )
 
     def answer(self, problem: Problem, t: Any, state: RobustState, work: Workspace) -> Any:

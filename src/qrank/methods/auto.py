@@ -17,8 +17,8 @@ from ..fit import Exact, Fit, Noisy, Robust
 from ..tensor import Layout
 from . import needs
 from .base import Method
+from .doubts import check_noise, checked_outliers
 from .needs import Needs, Size
-from .tqn import checked_outliers
 from .views import Views
 
 EFFORTS = ("fast", "balanced", "best")
@@ -42,13 +42,13 @@ class Auto(Method):
     about: ClassVar[str] = "the best of the others, chosen and weighed by known entries that are hidden from them"
 
     effort: str = "balanced"  # or "fast", "best": how much is tried
-    noise: float | None = None  # standard deviation of what is known; then `views` is run, and nothing tried
+    noise: Any = None  # standard deviation of what is known, or "auto"; then `views` is run, and nothing tried
     outliers: Any = None  # True or "entries", "fibres": some known values are wrong; likewise
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.check("noise", above=0)
         object.__setattr__(self, "outliers", checked_outliers(self.outliers))
+        check_noise(self.noise, self.outliers)
         if self.effort not in EFFORTS:
             raise InputError(f"there is no effort '{self.effort}'{nearest(str(self.effort), EFFORTS)}")
 
@@ -70,5 +70,5 @@ class Auto(Method):
     def fit(self) -> Fit:  # pyright: ignore[reportIncompatibleVariableOverride]
         """How the answer agrees with what is known."""
         if self.outliers is not None:
-            return Robust(self.outliers, self.noise)
-        return Exact() if self.noise is None else Noisy(float(self.noise))
+            return Robust(self.outliers, self.noise_level)
+        return Exact() if self.noise_level is None else Noisy(self.noise_level)

@@ -19,6 +19,8 @@ from ..tensor import Layout
 from ..transforms import Transform
 from .needs import Needs
 
+AUTO = "auto"  # of noise: its level is estimated before the run
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Method:
@@ -97,9 +99,9 @@ class Method:
 
     @property
     def noise_level(self) -> float | None:
-        """The standard deviation that what is known is taken to have, in the data's unit; None: it is exact."""
+        """The standard deviation that what is known is taken to have, in the data's unit; None: it is exact; NaN: to be estimated."""
         noise = getattr(self, "noise", None)
-        return None if noise is None else float(noise)
+        return None if noise is None else math.nan if isinstance(noise, str) else float(noise)
 
     def outliers_of(self, problem: Problem, state: Any) -> Any:
         """Return what was taken out of the known values as wrong, a stack, or None where none of it is."""

@@ -24,7 +24,7 @@ import numpy as np
 
 from .. import kernels
 from ..errors import InputError
-from ..fit import KINDS, Exact, Fit, Measured, Noisy, Robust
+from ..fit import Exact, Fit, Measured, Noisy, Robust
 from ..kernels.memory import Workspace
 from ..penalties import penalty_named
 from ..priors import STARTS, ManifoldDescent, MaximalVariance, PrintedDescent, Prior, QNorm
@@ -34,6 +34,7 @@ from ..tensor import Layout
 from ..transforms import Transform, check_r
 from . import needs
 from .base import Method
+from .doubts import check_noise, checked_outliers
 from .needs import Needs, Size
 from .schedule import AGAIN, AGAIN_RHO, AGAIN_STEPS, BEYOND, EVEN, FIRST, growth, most, pace, whole, within
 
@@ -68,7 +69,7 @@ class Recipe(Method):
     mu_max: float | None = None  # None: mu grows as long as the run lasts
     penalty: Any = "nuclear"  # a name, or a Penalty, which it is once the method is made
     absolute: bool = False  # the paper's stopping rule, on largest entries in the data's unit
-    noise: float | None = field(default=None, repr=False)  # standard deviation of what is known; None: it is exact
+    noise: Any = field(default=None, repr=False)  # standard deviation of what is known, or "auto"; None: it is exact
     outliers: Any = field(default=None, repr=False)  # True or "entries", "fibres": some known values are wrong
     outlier_weight: float | None = field(default=None, repr=False)  # of outliers in the objective; None: Lu et al.'s
 
@@ -79,8 +80,9 @@ class Recipe(Method):
         if self.rho is None and not penalty.mild:
             object.__setattr__(self, "rho", 1.1)  # the answer depends on a slow path
         self.check("rho", at_least=1)
-        self.check("mu0", "mu_max", "noise", "outlier_weight", above=0)
+        self.check("mu0", "mu_max", "outlier_weight", above=0)
         object.__setattr__(self, "outliers", checked_outliers(self.outliers))
+        check_noise(self.noise, self.outliers)
         if (self.noise is not None or self.outliers is not None) and self.absolute:
             raise InputError(
                 "the paper's stopping rule (absolute) is for exact values: leave out noise and outliers, or absolute"
@@ -105,8 +107,8 @@ class Recipe(Method):
     def fit(self) -> Fit:  # pyright: ignore[reportIncompatibleVariableOverride]
         """How the answer agrees with what is known."""
         if self.outliers is not None:
-            return Robust(self.outliers, self.noise, self.outlier_weight)
-        return Exact(self.absolute) if self.noise is None else Noisy(float(self.noise))
+            return Robust(self.outliers, self.noise_level, self.outlier_weight)
+        return Exact(self.absolute) if self.noise_level is None else Noisy(self.noise_level)
 
     def needs(self, layout: Layout, dtype: np.dtype, p: float) -> Needs:
         """Return what T, the spare array, the prior and the pass take; X on Omega for the paper's rule, U and W for noise."""
@@ -125,7 +127,7 @@ class Recipe(Method):
             return self.fit
         if self.outliers is not None:
             raise InputError("outliers can be found among known entries only, not among other measurements")
-        return Measured(self.noise)
+        return Measured(self.noise_level)
 
     def init(self, problem: Problem, work: Workspace) -> State:
         """Start where the prior leaves little of the zero-filled data, or late on the path from an earlier answer."""
@@ -196,21 +198,6 @@ class Recipe(Method):
     def learned(self, problem: Problem, state: State, work: Workspace) -> Transform | None:
         """Return the prior's transform; T, which has done its duty, may be overwritten."""
         return self.prior(problem).transform(self.answer(problem, state, work), state.t, state.prior, work)
-
-
-def checked_outliers(given: Any) -> str | None:
-    """Return what kind of outliers is looked for, or None.
-
-    >>> checked_outliers(True), checked_outliers("fibres"), checked_outliers(False)
-    ('entries', 'fibres', None)
-    """
-    if given is None or given is False:
-        return None
-    if given is True:
-        return "entries"
-    if given not in KINDS:
-        raise InputError(f"outliers must be True, {' or '.join(map(repr, KINDS))}, not {given!r}")
-    return given
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

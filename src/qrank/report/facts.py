@@ -24,6 +24,7 @@ from .view import View
 UNSET = {
     "noise": "none: known values are kept as they are",
     "outliers": "none: no known value is taken for wrong",
+    "outlier_weight": "Lu et al.'s",
     "mu_max": "none within a run",
     "weights": "equal",
     "alpha": "equal",
@@ -104,6 +105,7 @@ def _data(result: Completion, x: np.ndarray, view: View) -> list[tuple[str, str]
     values = x[known] if known.any() else x.ravel()
     first, second = result.slice_axes
     blind = int(np.count_nonzero(result.undetermined)) if result.undetermined is not None else 0
+    wrong = result.outliers is not None
     return [
         ("shape", " × ".join(str(n) for n in x.shape)),
         ("axes", ", ".join(view.names)),
@@ -114,6 +116,8 @@ def _data(result: Completion, x: np.ndarray, view: View) -> list[tuple[str, str]
         *([("ignored", f"{number(left)} (left as they were)")] if left else []),
         *([("undetermined", f"{number(blind)} (guesses)")] if blind else []),
         ("known values", f"{number(float(values.min()))} to {number(float(values.max()))}"),
+        *([("noise", f"standard deviation {number(result.noise)}")] if result.noise is not None else []),
+        *([("outliers", f"{number(int(np.count_nonzero(result.outliers)))} known entries")] if wrong else []),
     ]
 
 

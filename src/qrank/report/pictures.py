@@ -39,6 +39,7 @@ class Scene:
     sure: np.ndarray | None = None
     blind: np.ndarray | None = None
     left: np.ndarray | None = None  # True where an entry was ignored: drawn in a colour of its own
+    outliers: np.ndarray | None = None  # what was taken out of the known values as wrong
 
     @classmethod
     def of(
@@ -51,11 +52,12 @@ class Scene:
         sure: np.ndarray | None = None,
         blind: np.ndarray | None = None,
         left: np.ndarray | None = None,
+        outliers: np.ndarray | None = None,
     ) -> Scene:
         """Choose the values drawn darkest and lightest where ``span`` does not say; what marks nothing is left out."""
         blind = blind if blind is not None and blind.any() else None
         span = span or display_range(x, known, view.picture)
-        return cls(x, known if left is None else known | left, truth, view, span, sure, blind, left)
+        return cls(x, known if left is None else known | left, truth, view, span, sure, blind, left, outliers)
 
     @cached_property
     def worst(self) -> float:
@@ -118,6 +120,14 @@ class Scene:
         assert self.sure is not None
         return self._by_size(self.view.take(self.sure, i).astype(float))
 
+    def wrong(self, i: int) -> np.ndarray:
+        """Return the size of what was taken out of slice i as wrong, the mean over the colours; white is half of the range."""
+        assert self.outliers is not None
+        size = np.abs(self.view.take(self.outliers, i).astype(float))
+        size = size.mean(axis=2) if size.ndim == 3 else size
+        low, high = self.span
+        return to_bytes(np.clip(np.nan_to_num(size) / (0.5 * (high - low)), 0, 1))
+
     def _by_size(self, errors: np.ndarray) -> np.ndarray:
         errors = errors.mean(axis=2) if errors.ndim == 3 else errors
         return coloured(np.clip(np.nan_to_num(errors) / self.worst, 0, 1), "magma")
@@ -141,6 +151,8 @@ class Scene:
                 note = f"PSNR {number(psnr(self.view.take(self.x, i), truth))} dB"
         if self.sure is not None:
             layers["sure"] = self.doubt(i)
+        if self.outliers is not None:
+            layers["outlier"] = self.wrong(i)
         found: dict[str, Any] = {"at": i, "label": self.view.label(i), "note": note} | {
             name: data_uri(
                 body, min(side, ERROR_SIDE) if name in ("error", "sure") else side, lossless=not self.view.picture
