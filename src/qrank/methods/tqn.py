@@ -52,6 +52,7 @@ class State(NamedTuple):
     fit: Any
     last: float = np.inf  # the mu with which the schedule ends
     fastest: float = 0.0  # the largest rho while X moves; 0: rho is fixed
+    beyond: float = 0.0  # how far T goes beyond X off Omega, in a run from an earlier answer
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -157,14 +158,14 @@ class Recipe(Method):
         mu = AGAIN / (prior.size(t, state, work) or 1.0) if self.mu0 is None else self.mu0 * problem.scale
         mu, rho = min(within(mu, problem), 1 / (self._least(problem) or 1e-300)), self.rho or AGAIN_RHO
         ends = self.rho is None and self.fitted(problem).exact and not self.absolute
-        return State(t, mu, rho, state, fit, mu * rho ** (AGAIN_STEPS - 1.5) if ends else np.inf)
+        return State(t, mu, rho, state, fit, mu * rho ** (AGAIN_STEPS - 1.5) if ends else np.inf, beyond=BEYOND)
 
     def step(self, problem: Problem, state: State, work: Workspace) -> tuple[State, Step]:
         """Run one iteration of Algorithm 2."""
-        t, mu, rho, prior, fit, last, fastest = state
+        t, mu, rho, prior, fit, last, fastest, beyond = state
         lam, lam_next = 1 / mu, max(1 / within(rho * mu, problem), self._least(problem))  # (30) mu-update
         found = self.prior(problem)(t, lam, prior, work)  # (26) Q-, (27) X-update
-        how = self.fitted(problem) if problem.start is None else self.fitted(problem).beyond(BEYOND)
+        how = self.fitted(problem).beyond(beyond) if beyond else self.fitted(problem)
         agreed = how(problem, t, found.x, lam, lam_next, fit, work)  # (28) E-, (29) Z-update
         residuals = agreed.primal, agreed.dual, agreed.change
         step = Step(found.value, *residuals, mu, found.rank, found.slices, found.learning, settled=mu >= last)
@@ -172,7 +173,7 @@ class Recipe(Method):
             rho, fastest = min(rho, EVEN), 0.0
         elif fastest:
             rho = growth(fastest, rho, found.rank / self._full(problem), *residuals)
-        return State(agreed.t, 1 / lam_next, rho, found.state, agreed.state, last, fastest), step
+        return State(agreed.t, 1 / lam_next, rho, found.state, agreed.state, last, fastest, beyond), step
 
     def _whole(self, problem: Problem, primal: float, rank: int, slices: int) -> bool:
         """Return whether X is of low rank along the third mode only; a given transform does not look for that."""
