@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json as json_text
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,7 +30,16 @@ from .progress import Stopper
 from .words import FAILED, STOPPED, leave, parse_slice_axes, screen, sizes
 
 BY_CHUNKS = "cannot be used by chunks: leave it out, or --memory, --workers and --cluster"
-NOT_BY_CHUNKS: tuple[str, ...] = ("--patch", "--frames", "--resize", "--grey", "--dtype", "--holdout", "--report")
+NOT_BY_CHUNKS: tuple[str, ...] = (
+    "--patch",
+    "--frames",
+    "--resize",
+    "--grey",
+    "--dtype",
+    "--holdout",
+    "--report",
+    "--error",
+)
 
 
 @dataclass(frozen=True)
@@ -107,18 +116,20 @@ def fill_by_chunks(
     where: Where,
     source: str,
     output: str,
-    holes: Holes,
+    lacking: options.MissingOptions,
+    drop: float | None,
     slice_axes: str | None,
     method: Method,
     seed: int,
     kept: Checkpoint | None,
-    refused: Mapping[str, Any],
+    others: Sequence[Any],
     quiet: bool,
     json: bool,
 ) -> None:
     """Fill an array of a file by chunks and write it by chunks."""
     where.check()
-    given = [name for name, value in refused.items() if value]
+    holes = Holes.of(lacking, drop)
+    given = [name for name, value in zip(NOT_BY_CHUNKS, others, strict=True) if value]
     if given:
         raise InputError(f"{', '.join(given)} {BY_CHUNKS}")
     check_output(output)

@@ -28,7 +28,7 @@ from ..tensor import Layout
 from ..text import duration, in_bytes
 from . import options
 from .beside import ErrorOptions, report_on
-from .by_chunks import NOT_BY_CHUNKS, Holes, Where, fill_by_chunks
+from .by_chunks import Where, fill_by_chunks
 from .groups import grouped
 from .job import Job, native
 from .noise import NoiseOptions, found_noise
@@ -90,18 +90,16 @@ def fill(
     _check_report(report)
     kept = _checkpoint(checkpoint, source, output, report)
     if where.asked:
-        given = (patch, part.frames, part.resize, part.grey, dtype, holdout, report)
-        refused = dict(zip(NOT_BY_CHUNKS, given, strict=True))
-        holes = Holes.of(lacking, drop)
-        return fill_by_chunks(where, source, output, holes, slice_axes, configured, seed, kept, refused, quiet, json)
+        whole = (patch, part.frames, part.resize, part.grey, dtype, holdout, report, beside.error)
+        about = (slice_axes, configured, seed, kept, whole, quiet, json)
+        return fill_by_chunks(where, source, output, lacking, drop, *about)
     chooses = isinstance(configured, Auto)
     loaded, axes = part.load(source, slice_axes, table)
     files.check_output(output, loaded)
     others = [source, output, *lacking.files, *loaded.meta.get("files", ())]
     check_apart(report, "the report", others)
     beside.check(loaded, configured, [*others, report, checkpoint])
-    loaded, work_type = _typed(loaded, dtype)
-    rng = np.random.default_rng(seed)
+    (loaded, work_type), rng = _typed(loaded, dtype), np.random.default_rng(seed)
     loaded, gone, left = lacking.masks(loaded)
     settled = gone if left is None else gone | left
     hidden = missing_mask(loaded, drop=drop, rng=rng) & ~settled if drop else np.zeros_like(gone)

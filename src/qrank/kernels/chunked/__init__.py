@@ -4,7 +4,8 @@ from typing import Any
 
 from ...errors import need
 from .blocks import Blocks
-from .kinds import BlocksKernels, DaskKernels
+from .given import DaskKernels
+from .kinds import BlocksKernels
 
 
 def kinds() -> list[tuple[type, Any]]:
