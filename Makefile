@@ -4,7 +4,7 @@ BIN := .venv/bin
 PIP := -m pip install --quiet --disable-pip-version-check
 # What tells within two minutes whether other versions of Python or of libraries do: no long runs.
 FAST := tests/checkpoint/test_lock.py tests/checkpoint/test_tree.py tests/cli tests/data tests/files tests/kernels tests/priors \
-	tests/tables tests/transforms tests/test_api.py tests/test_fit.py tests/test_metrics.py tests/test_penalties.py tests/test_rooms.py \
+	tests/tables tests/transforms tests/test_api.py tests/fit tests/test_metrics.py tests/test_penalties.py tests/test_rooms.py \
 	tests/test_tensor.py
 
 .PHONY: demo test test-long test-oldest test-on coverage fuzz mutate lint bench docs dist clean
