@@ -163,6 +163,8 @@ def _peak() -> int:
         with open("/proc/self/status") as status:
             return int(next(line.split()[1] for line in status if line.startswith("VmHWM")))
     except OSError:  # no Linux
+        import resource
+
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
