@@ -115,7 +115,7 @@ class Choice:
         if self.error is None:
             return f"{self.trials[0].name} was run; {self.tried_on}. {self.seconds:.1f} s in all."
         taken = ", ".join(f"{one.name} ({one.weight:.2f})" for one in self.trials if one.weight > 0)
-        make = "make" if taken.count("(") > 1 else "is"
+        make = "make" if sum(one.weight > 0 for one in self.trials) > 1 else "is"
         cut = ", cut to the range of the known values" if self.cut else ""
         return (
             f"{len(self.trials)} candidates were tried on {self.tried_on} with {self.hidden} known entries hidden in the pattern of"
