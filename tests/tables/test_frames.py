@@ -50,7 +50,7 @@ def mixed() -> pd.DataFrame:
     )
 
 
-def same_but_holes(found: pd.DataFrame, given: pd.DataFrame) -> None:
+def check_same_but_holes(found: pd.DataFrame, given: pd.DataFrame) -> None:
     pd.testing.assert_index_equal(found.index, given.index)
     pd.testing.assert_index_equal(found.columns, given.columns)
     assert list(found.dtypes) == list(given.dtypes)
@@ -62,7 +62,7 @@ def test_every_dtype_comes_back():
     given = mixed()
     before = given.copy(deep=True)
     result = qrank.complete(given, effort="fast")
-    same_but_holes(result.x, given)
+    check_same_but_holes(result.x, given)
     pd.testing.assert_frame_equal(given, before)
     gaps = given["f64"].isna().to_numpy()
     assert np.abs(result.x["f64"].to_numpy() - WAVE)[gaps].max() < 2
@@ -85,7 +85,7 @@ def test_every_dtype_comes_back():
 def test_every_index_comes_back(index):
     given = mixed().set_axis(index)
     result = qrank.complete(given, effort="fast", fold=None if isinstance(index, pd.PeriodIndex) else "none")
-    same_but_holes(result.x, given)
+    check_same_but_holes(result.x, given)
 
 
 def test_columns_of_any_name_come_back():
@@ -93,9 +93,9 @@ def test_columns_of_any_name_come_back():
     table = pd.DataFrame(np.column_stack([WAVE, 2 * WAVE, 3 * WAVE]), columns=names).mask(
         np.column_stack([holes(0), holes(1), holes(2)])
     )
-    same_but_holes(qrank.complete(table, fold=24, effort="fast").x, table)
+    check_same_but_holes(qrank.complete(table, fold=24, effort="fast").x, table)
     twice = table.set_axis(["a", "a", "b"], axis=1)
-    same_but_holes(qrank.complete(twice, fold=24, effort="fast").x, twice)
+    check_same_but_holes(qrank.complete(twice, fold=24, effort="fast").x, twice)
 
 
 def test_large_integers_are_not_sent_through_floats():
@@ -141,7 +141,7 @@ def test_times_may_be_the_names_of_columns():
     ).mask(np.array([holes(0), holes(1), holes(2)]))
     result = qrank.complete(table, effort="fast")
     assert result.folded.x.shape == (3, 24, 4)
-    same_but_holes(result.x, table)
+    check_same_but_holes(result.x, table)
 
 
 def test_polars_frames():

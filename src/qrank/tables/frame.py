@@ -32,27 +32,27 @@ class Frame:
 
     def values(self, i: int) -> np.ndarray:
         """Return a column of numbers."""
-        raise NotImplementedError
+        raise AssertionError(f"{type(self).__name__} defines no values")
 
     def stamps(self, i: int | None) -> np.ndarray | None:
         """Return a column of times, if it is one."""
-        raise NotImplementedError
+        raise AssertionError(f"{type(self).__name__} defines no stamps")
 
     def labels(self, i: int) -> np.ndarray:
         """Return a column of labels."""
-        raise NotImplementedError
+        raise AssertionError(f"{type(self).__name__} defines no labels")
 
     def gather(self, rows: Sequence[np.ndarray]) -> Frame:
         """Return a table of these cells."""
-        raise NotImplementedError
+        raise AssertionError(f"{type(self).__name__} defines no gather")
 
     def put(self, columns: Mapping[int, np.ndarray]) -> Frame:
         """Return the table with these numbers."""
-        raise NotImplementedError
+        raise AssertionError(f"{type(self).__name__} defines no put")
 
     def floats(self, columns: Mapping[int, np.ndarray]) -> Frame:
         """Return the table with these numbers, in floating types."""
-        raise NotImplementedError
+        raise AssertionError(f"{type(self).__name__} defines no floats")
 
     def position(self, name: Any) -> int:
         """Return where a column is, by its name."""
