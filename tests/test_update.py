@@ -15,7 +15,7 @@ def clip():
     return x, np.where(qrank.data.observed(x.shape, 0.4, slice_axes=(1, 2), rng=1), x, np.nan)
 
 
-# What is lost on frames this small; docs/theory.md has larger ones, where it is a tenth of a decibel.
+# What is lost on frames this small; docs/theory.md says what was measured on larger ones.
 @pytest.mark.parametrize(("method", "lost"), [("vmtqn", 0.2), ("tnn", 0.1), ("views", 1.5)])
 def test_new_frames_cost_a_fifth_of_the_steps_of_a_new_run(clip, method, lost):
     x, y = clip

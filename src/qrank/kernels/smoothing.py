@@ -14,7 +14,8 @@ them order means nothing. Where the means are wide every second entry of them is
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from scipy import ndimage
@@ -123,21 +124,21 @@ def _coarser(
             del n, d
             coarse = _coarser(means, far, scale, widths, done, spacing)
             for axis in np.flatnonzero(halved).tolist():
-                coarse = _doubled(coarse, axis, shape[axis])
+                coarse = doubled(coarse, axis, shape[axis])
             x += np.multiply(room, coarse, out=room)
             return x
     x += np.multiply(room, far, out=room)
     return x
 
 
-def _doubled(x: np.ndarray, axis: int, size: int) -> np.ndarray:
+def doubled(x: Any, axis: int, size: int, empty: Callable[..., Any] = np.empty) -> Any:
     """Return x with the mean of each two neighbours between them along an axis, cut or continued to a length.
 
-    >>> _doubled(np.array([1.0, 3.0]), 0, 4)
+    >>> doubled(np.array([1.0, 3.0]), 0, 4)
     array([1., 2., 3., 3.])
     """
     x = x.swapaxes(0, axis)
-    out = np.empty((size, *x.shape[1:]), x.dtype)
+    out = empty((size, *x.shape[1:]), x.dtype)
     out[::2] = x
     out[1::2] = x[: size // 2]
     between = out[1::2][: len(x) - 1]

@@ -22,7 +22,7 @@ from .needs import Needs, Size
 from .views import Views
 
 EFFORTS = ("fast", "balanced", "best")
-TIMES = 10.0  # measured: the array so many times
+TIMES = 10.0  # the array so many times, between the 6 of large arrays and the 13 of small ones (docs/default.md, docs/memory.md)
 PART = (
     1_200_000  # entries of the part that candidates are tried on; it takes 5 times what `views` does, the last runs 3
 )

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..arrange import View
 from ..base import Kernels
-from ..smoothing import ENOUGH, PAIRS, ROUGH, SLIGHT, WIDTHS
+from ..smoothing import ENOUGH, PAIRS, ROUGH, SLIGHT, WIDTHS, doubled
 
 
 class SeenOnDevice(Kernels):
@@ -112,7 +112,7 @@ class SeenOnDevice(Kernels):
                 every = tuple(slice(None, None, 2 if half else 1) for half in halved)
                 coarse = self._coarser(n[every], d[every], far, scale, widths, done, grid * np.where(halved, 2, 1))
                 for axis in np.flatnonzero(halved).tolist():
-                    coarse = self._doubled(coarse, axis, n.shape[axis])
+                    coarse = doubled(coarse, axis, n.shape[axis], self.xp.empty)
                 return x + room * coarse
         return x + room * far
 
@@ -127,15 +127,4 @@ class SeenOnDevice(Kernels):
             w = float(weights[reach + lag])
             out[lag:] += w * a[:-lag]
             out[:-lag] += w * a[lag:]
-        return out.swapaxes(0, axis)
-
-    def _doubled(self, x: Any, axis: int, size: int) -> Any:
-        """Return x with the mean of each two neighbours between them along an axis, cut or continued to a length."""
-        x = x.swapaxes(0, axis)
-        out = self.xp.empty((size, *x.shape[1:]), x.dtype)
-        out[::2] = x
-        out[1::2] = x[: size // 2]
-        between = out[1::2][: len(x) - 1]
-        between += x[1:]
-        between /= 2
         return out.swapaxes(0, axis)
