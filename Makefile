@@ -7,7 +7,7 @@ FAST := tests/checkpoint/test_lock.py tests/checkpoint/test_tree.py tests/cli te
 	tests/tables tests/transforms tests/test_api.py tests/fit tests/test_metrics.py tests/test_penalties.py tests/test_rooms.py \
 	tests/test_tensor.py
 
-.PHONY: demo test test-long test-oldest test-on coverage fuzz mutate lint bench docs dist clean
+.PHONY: demo test test-long test-oldest test-on coverage fuzz mutate lint bench bench-quick docs dist clean
 
 demo: .venv/ready
 	$(BIN)/qrank demo --report demo-report.html
@@ -45,9 +45,14 @@ lint: .venv/ready
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
 
+# docs/speed.md, under an hour on two cores: make bench DATA=DIR BEFORE=CHECKOUT, both as you like. It goes on where it was stopped.
 bench: .venv/ready
 	$(BIN)/python $(PIP) -e '.[bench]'
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks $(if $(DATA),--data $(DATA)) $(if $(BEFORE),--before $(BEFORE)) --page docs/speed.md
+
+# Did a change make something slower? Ratios against the literal code, in minutes; fails where one is worse than the stored one.
+bench-quick: .venv/ready
+	$(BIN)/python -m benchmarks.quick
 
 # The documentation, in site/: the gallery runs, the list of options is read from the source, a broken link is an error.
 docs: .venv/ready

@@ -54,7 +54,7 @@ def _status(field: str) -> int:
     raise OSError(f"/proc/self/status has no {field}")
 
 
-def gemm_rate(dtype: Any = float, seconds: float = 0.4, n: int = 1200) -> float:
+def gemm_rate(dtype: Any = float, seconds: float = 0.6, n: int = 2000) -> float:
     """Return what a product of square matrices reaches now, in GFLOP/s: the best of a few."""
     a = np.random.default_rng(0).standard_normal((n, n)).astype(dtype)
     out = np.empty_like(a)

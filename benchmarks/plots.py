@@ -6,8 +6,9 @@ import math
 from pathlib import Path
 from typing import Any
 
-from . import report
+from . import field, report
 from .cases import CASES
+from .rivals import RIVALS
 
 KINDS = {
     "products": "#4477aa",
@@ -28,7 +29,7 @@ def draw(out: Path, to: Path | None = None, prefix: str = "", dpi: int = 130) ->
 
     mpl.rcParams.update({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False})
     files = {}
-    for paint in (quality, time_shares, growth):
+    for paint in (against, quality, time_shares, growth):
         figure = paint(plt, out)
         if figure is not None:
             name = paint.__name__.replace("_", "-")
@@ -39,25 +40,46 @@ def draw(out: Path, to: Path | None = None, prefix: str = "", dpi: int = 130) ->
 
 
 def quality(plt: Any, out: Path) -> Any:
-    """PSNR over time, one panel a case; rivals are single points."""
-    found = {name: rows for name, case in CASES.items() if (rows := report.rows_of(out, name, case))}
+    """PSNR over time, one panel a case; a run whose steps were not watched is a point."""
+    found = {name: rows for name in CASES if (rows := report.rows_of(out, name))}
     if not found:
         return None
     columns = min(3, len(found))
     lines = -(-len(found) // columns)
     figure, axes = plt.subplots(lines, columns, figsize=(4.2 * columns, 3.2 * lines), squeeze=False)
     for ax, (name, rows) in zip(axes.flat, found.items(), strict=False):
-        for row in rows:
+        for row in rows.values():
             if row.curve:
                 ax.plot(row.stamps, row.curve, label=row.contender, lw=1.6)
-            elif row.seconds and row.psnr:
-                mark = "s" if row.contender.startswith("qrank") else "o"
-                ax.plot([row.seconds], [row.psnr], mark, ms=5, label=row.contender)
+            else:
+                ax.plot([row.seconds], [row.psnr], "o", ms=5, label=row.contender)
         ax.set(xscale="log", xlabel="seconds", ylabel="PSNR in dB", title=name)
         ax.grid(alpha=0.3)
         ax.legend(fontsize=6, loc="lower right")
     for ax in list(axes.flat)[len(found) :]:
         ax.remove()
+    figure.tight_layout()
+    return figure
+
+
+def against(plt: Any, out: Path) -> Any:
+    """The error of qrank over time, one panel a data set of the field, and where the rivals end."""
+    found = {name: paths for name in field.DATA if (paths := report.cells_of(out, f"field-{name}/path"))}
+    if not found:
+        return None
+    figure, axes = plt.subplots(1, len(found), figsize=(4.2 * len(found), 3.2), squeeze=False)
+    for ax, (data, paths) in zip(axes.flat, found.items(), strict=True):
+        run = field.best_of(paths)
+        ax.plot(run["stamps"], run["errors"], "k", lw=1.6, label="qrank")
+        for name, rival in RIVALS.items():
+            if (cell := report.cell(out, f"field-{data}/{name}")) is None:
+                continue
+            (line,) = ax.plot([cell["seconds"]], [cell["error"]], "o", ms=5, label=rival.title)
+            if len(cell["stamps"]) > 1:
+                ax.plot(cell["stamps"], cell["errors"], color=line.get_color(), lw=1)
+        ax.set(xscale="log", yscale="log", xlabel="seconds", ylabel="RMSE of what is missing", title=data)
+        ax.grid(alpha=0.3)
+        ax.legend(fontsize=6)
     figure.tight_layout()
     return figure
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -13,12 +14,16 @@ from typing import Any
 
 from qrank.study.store import RunStore
 
+from . import field, rivals
 from .cases import CASES, DATA
-from .rivals import NAMES
 
 GROWTH_N3 = (3000, 6000, 12000, 24000)
 GROWTH_N = (64, 128, 256, 512)
 QUICK_CASES = ("vmtqn-cifar-3000", "vmtqn-clip", "tnn-clip", "motqn-clip")
+HOME = Path(__file__).parent.parent
+LONG = 60.0  # seconds: a run that takes longer is not repeated
+PATHS = 3  # runs of qrank between those of the rivals, on each data set
+PATH: dict[str, Any] = {"method": "views", "options": {}}  # the qrank that races against the field: one for all data
 
 
 @dataclass(frozen=True)
@@ -27,36 +32,50 @@ class Plan:
 
     out: Path
     folder: str | None
+    before: Path | None = None  # another checkout, to compare with
     quick: bool = False
     full: bool = False
     again: bool = False
-    literal_steps: int = 3
-    stages: int = 5
-    through: int | None = None  # the last step of the paper's run that is taken; None: all of them
-    repeats: int = 3
-    budget: float = 600.0  # seconds for choosing a rival's rank
-    limit: float = 3600.0  # seconds after which a rival is stopped
+    literal_steps: int = 2
+    every: int = 60  # steps of the paper's run between those at which literal ones are measured
+    repeats: int = 2
+    budget: float = 300.0  # seconds for choosing a rival's settings
+    limit: float = 1200.0  # seconds after which a rival is stopped
 
 
-def run_cell(plan: Plan, name: str, between: list[Callable[[], Any]] | None = None, **spec: Any) -> dict[str, Any]:
-    """Run a cell in a process of its own unless its file is there; whenever it pauses, one of ``between`` runs."""
+def version(checkout: Path) -> str:
+    """Return the commit of a checkout in short, or nothing where git knows none."""
+    command = ["git", "-C", str(checkout), "rev-parse", "--short=9", "HEAD"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.stdout.strip()
+
+
+def run_cell(
+    plan: Plan, name: str, between: list[Callable[[], Any]] | None = None, source: Path | None = None, **spec: Any
+) -> dict[str, Any]:
+    """Run a cell in a process of its own unless its file is there; whenever it pauses, one of ``between`` runs.
+
+    ``source``: the checkout whose package is run, this one by default; the benchmark's own code is always that of here.
+    """
     store = RunStore(plan.out)
     path = store.path(name)
-    spec = {"out": str(path), **spec}
+    spec = {"out": str(path), **spec} | ({"version": version(source)} if source else {})
     queue = list(between or [])
     done = None if plan.again else store.load(name)
     if done is None or "failed" in done or done.get("spec") != json.loads(json.dumps(spec)):
         started = time.perf_counter()
         print(f"{name} ...", flush=True)
         path.unlink(missing_ok=True)
+        first = [str((source or HOME).resolve() / "src"), str(HOME)]
         child = subprocess.Popen(
             [sys.executable, "-m", "benchmarks.cells", json.dumps(spec)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            cwd=Path(__file__).parent.parent,
+            cwd=HOME,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(first)},
         )
-        _attend(child, queue, plan.limit if spec["kind"] == "rival" else None)
+        _attend(child, queue, plan.limit if spec["kind"] in ("choice", "fit") else None)
         done = store.load(name)
         if done is None:
             done = {"spec": spec, "failed": f"stopped after {time.perf_counter() - started:.0f} s"}
@@ -91,46 +110,61 @@ def _attend(child: subprocess.Popen[str], queue: list[Callable[[], Any]], limit:
             child.wait()
 
 
+def common(plan: Plan, data: str, p: float) -> dict[str, Any]:
+    """Return what the specs of all cells on one of the four data sets say."""
+    size = DATA[data].quick if plan.quick else DATA[data].shape  # a cell of another size is run again
+    return {"data": data, "p": p, "folder": plan.folder, "quick": plan.quick, "size": size}
+
+
 def run_case(plan: Plan, name: str) -> None:
-    """Run the cells of one case: repeated default runs fall between the stages of the literal one."""
+    """Run the cells of one case: whole runs of today and of before fall, in turn, between the stages of the literal one."""
     case = CASES[name]
-    common: dict[str, Any] = {
-        "method": case.method,
-        "data": case.data,
-        "p": case.p,
-        "folder": plan.folder,
-        "quick": plan.quick,
-        "size": DATA[case.data].quick if plan.quick else DATA[case.data].shape,  # a cell of another size is run again
+    shared: dict[str, Any] = {"method": case.method, **common(plan, case.data, case.p)}
+
+    def completion(cell: str, **spec: Any) -> Callable[[], Any]:
+        return lambda: run_cell(plan, f"{name}/{cell}", kind="completion", **shared, **spec)
+
+    def unless_long(cell: str, like: str, **spec: Any) -> Callable[[], Any]:
+        """Return the same for a run that the page can do without where one like it took long."""
+
+        def run() -> None:
+            if (RunStore(plan.out).load(f"{name}/{like}") or {}).get("seconds", 0.0) < LONG:
+                completion(cell, **spec)()
+
+        return run
+
+    versions = {"default": {}} | ({"before": {"source": plan.before}} if plan.before else {})
+    rounds = [completion(f"{cell}-1", **spec) for cell, spec in versions.items()]
+    for k in range(2, plan.repeats + 1):
+        rounds += [unless_long(f"{cell}-{k}", f"{cell}-1", **spec) for cell, spec in versions.items()]
+    rounds += [completion("float32", dtype="float32"), unless_long("double", "default-1", double=True)]
+    literal = {
+        "every": plan.every,
+        "literal_steps": plan.literal_steps,
+        "through": None if plan.quick else case.through,
     }
-
-    def completion(cell: str, **spec: Any) -> Callable[[], dict[str, Any]]:
-        return lambda: run_cell(plan, f"{name}/{cell}", kind="completion", **common, **spec)
-
-    # With ``through`` the paper's run is not followed to its end: the literal one takes at least so many steps.
-    steps = plan.through or completion("paper", preset="paper")().get("steps", 0)
-    if not steps:
-        return
-    repeated = [completion(f"default-{i}") for i in range(1, plan.repeats + 1)]
-    repeated.insert(1, completion("default-float32", dtype="float32"))
-    literal = {"stages": plan.stages, "literal_steps": min(plan.literal_steps, steps), "steps": steps}
     if plan.full:
-        spec = {"kind": "literal", "full": True, "steps": steps, "pauses": len(repeated)}
-        run_cell(plan, f"{name}/literal", repeated, **spec, **common)
-        run_cell(plan, f"{name}/pair", kind="pair", **literal, **common)
+        spec = {"kind": "literal", "every": plan.every}
+        run_cell(plan, f"{name}/literal", rounds, **spec, **shared)
+        run_cell(plan, f"{name}/pair", kind="pair", **literal, **shared)
     else:
-        run_cell(plan, f"{name}/pair", repeated, kind="pair", **literal, **common)
-        spec = {"kind": "literal", "full": False, "steps": 2, "pauses": 0}
-        run_cell(plan, f"{name}/literal", **spec, **common)
-    run_cell(plan, f"{name}/profile", kind="profile", **common)
+        run_cell(plan, f"{name}/pair", rounds, kind="pair", **literal, **shared)
+    run_cell(plan, f"{name}/profile", kind="profile", **shared)
 
 
-def run_rivals(plan: Plan, data: str) -> None:
-    """Run the rivals on one data set."""
-    p = next(case.p for case in CASES.values() if case.data == data)
-    size = DATA[data].quick if plan.quick else DATA[data].shape
-    common = {"data": data, "p": p, "folder": plan.folder, "quick": plan.quick, "size": size, "budget": plan.budget}
-    for rival in NAMES:
-        run_cell(plan, f"rivals-{data}/{rival}", kind="rival", rival=rival, **common)
+def run_field(plan: Plan, data: str) -> None:
+    """Run the rivals on one data set, and qrank between them."""
+    shared = {"data": data, "folder": plan.folder, "quick": plan.quick}
+    paths = [
+        lambda k=k: run_cell(plan, f"field-{data}/path-{k}", kind="path", **PATH, **shared) for k in range(1, PATHS + 1)
+    ]
+    for name in rivals.RIVALS:
+        spec = {"rival": name, **shared}
+        settings = run_cell(plan, f"field-{data}/{name}-choice", kind="choice", budget=plan.budget, **spec)
+        if paths:
+            paths.pop(0)()
+        if "chosen" in settings:
+            run_cell(plan, f"field-{data}/{name}", kind="fit", chosen=settings["chosen"], **spec)
 
 
 def run_growth(plan: Plan) -> None:
@@ -140,31 +174,31 @@ def run_growth(plan: Plan) -> None:
     for kind, n, shape in shapes:
         if plan.quick and n in (24000, 512):
             continue
-        spec = {"kind": "growth", "method": "vmtqn", "shape": shape, "p": 0.3, "max_steps": 20 if plan.quick else 40}
+        options = {"penalty": "nuclear", "max_steps": 20 if plan.quick else 40}
+        spec = {"kind": "growth", "method": "vmtqn", "shape": shape, "p": 0.3, "options": options}
         run_cell(plan, f"growth/{kind}-{n}", **spec)
 
 
-def run_threads(plan: Plan) -> None:
-    """Check that the number of threads does not matter."""
-    size = DATA["clip"].quick if plan.quick else DATA["clip"].shape
-    common = {"data": "clip", "p": 0.3, "folder": plan.folder, "quick": plan.quick, "size": size}
-    run_cell(plan, "threads", None, kind="threads", **common)
+def run_others(plan: Plan, wanted: list[str]) -> None:
+    """Run what is measured on the clip alone: threads, the fits, and the default beside `views`."""
+    shared = common(plan, "clip", 0.3)
+    if "threads" in wanted:
+        run_cell(plan, "threads", None, kind="threads", thinned=1 if plan.quick else 2, **shared)
+    if "fits" in wanted:
+        run_cell(plan, "fits", None, kind="fits", method="vmtqn", rounds=2, **shared)
+    if "default" in wanted:
+        for method in ("vmtqn", "views", "auto"):
+            run_cell(plan, f"default/{method}", None, kind="completion", method=method, options={}, **shared)
 
 
 def run(plan: Plan, wanted: list[str]) -> None:
-    """Run what is wanted: names of cases, ``rivals``, ``growth``, ``threads``; all of it where nothing is named."""
-    cases = [name for name in wanted if name in CASES]
-    if not wanted:
-        cases = list(QUICK_CASES) if plan.quick else list(CASES)
-    for name in cases:
+    """Run what is wanted: names of cases, ``field``, ``growth``, ``threads``, ``fits``, ``default``; all where nothing is named."""
+    everything = [*(QUICK_CASES if plan.quick else CASES), "field", "default", "fits", "growth", "threads"]
+    wanted = wanted or everything
+    for name in (name for name in CASES if name in wanted):
         run_case(plan, name)
-    data = {CASES[name].data for name in cases} if wanted else set(DATA)
-    if plan.quick and not wanted:
-        data = {"clip"}
-    if not wanted or "rivals" in wanted:
-        for name in (name for name in DATA if name in data or not cases):
-            run_rivals(plan, name)
-    if not wanted or "growth" in wanted:
+    for data in field.DATA if "field" in wanted else ():
+        run_field(plan, data)
+    run_others(plan, wanted)
+    if "growth" in wanted:
         run_growth(plan)
-    if not wanted or "threads" in wanted:
-        run_threads(plan)
