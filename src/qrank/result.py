@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import Enum
 from typing import Any, NamedTuple
@@ -141,6 +141,9 @@ class Completion:
     outliers: Any = field(default=None, repr=False)  # what was taken out of the known values as wrong, of x's shape
     ignored: np.ndarray | None = field(default=None, repr=False)  # True where an entry was left as it is; None: nowhere
     folded: Completion | None = field(default=None, repr=False)  # of a table: that of the array that was made of it
+    units: Any = field(default=None, repr=False)  # mean and spread of quantities that were brought to one size; or None
+    axes: tuple[str, ...] | None = None  # names of the axes of x, where a table tells them
+    labels: Mapping[int, Sequence[str]] = field(default_factory=dict, repr=False)  # names of places along an axis
 
     @property
     def settled(self) -> np.ndarray:

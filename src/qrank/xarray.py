@@ -111,35 +111,24 @@ class Dataset:
     def _each(self, names: list[str], options: dict[str, Any]) -> dict[str, Completion]:
         return {name: complete(self._dataset[name], **options) for name in names}
 
-    def _units(self, names: list[str]) -> dict[str, tuple[float, float]]:
-        """Return mean and standard deviation of what is known of each variable."""
-        found = {}
-        for name in names:
-            values = np.asarray(self._dataset[name], dtype=float)
-            known = values[np.isfinite(values)]
-            found[name] = (float(known.mean()), float(known.std()) or 1.0) if known.size else (0.0, 1.0)
-        return found
-
     def _together(self, names: list[str], options: dict[str, Any]) -> dict[str, Completion]:
-        units = self._units(names)
-        arrays = [(self._dataset[name].astype(float) - units[name][0]) / units[name][1] for name in names]
+        arrays = [self._dataset[name].astype(float) for name in names]
         stack = _xarray.concat(arrays, dim=_xarray.Variable(VARIABLE, names), coords="minimal", compat="override")
         if VARIABLE in names_of(arrays[0]):
             raise InputError(f"a dimension is named '{VARIABLE}': rename it to complete variables together")
-        found = complete(stack, **options)
+        found = complete(stack, units=VARIABLE, **options)
         return dict.fromkeys(names, found)
 
     def _apart(self, names: list[str], found: Completion) -> dict[str, tuple[Any, Any, Any]]:
-        """Return each variable of a common answer in its own unit and type, what is known of it as it was."""
-        units, parts = self._units(names), {}
+        """Return each variable of a common answer in its own type, what is known of it as it was."""
+        parts = {}
         for k, name in enumerate(names):
-            given, (mean, spread) = self._dataset[name], units[name]
-            own = found.x.isel({VARIABLE: k}, drop=True).values * spread + mean
+            given, own = self._dataset[name], found.x.isel({VARIABLE: k}, drop=True).values
             known = found.observed[k] if found.ignored is None else found.observed[k] | found.ignored[k]
             whole = given.dtype if given.dtype.kind == "f" else np.dtype(float)
             x = given.astype(whole).copy(data=np.where(known, given.values, own).astype(whole))
             x.attrs = dict(given.attrs)
-            error = None if found.error is None else x.copy(data=found.error.isel({VARIABLE: k}).values * spread)
+            error = None if found.error is None else x.copy(data=found.error.isel({VARIABLE: k}).values)
             parts[name] = (x, error, given.copy(data=found.undetermined.isel({VARIABLE: k}).values))
         return parts
 

@@ -9,6 +9,7 @@ from .recover import recover
 from .saved import load
 from .separate import denoise, separate
 from .tabular import arrangement
+from .units import axis_of, in_deviations, on_one_scale
 from .update import update
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "along",
     "arrangement",
     "axes_of",
+    "axis_of",
     "checked_bounds",
     "complete",
     "denoise",
@@ -24,8 +26,10 @@ __all__ = [
     "guess",
     "guessed_axes",
     "ignored_of",
+    "in_deviations",
     "load",
     "names_of",
+    "on_one_scale",
     "recover",
     "separate",
     "update",

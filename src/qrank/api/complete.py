@@ -33,6 +33,7 @@ from .labels import along, as_given, axes_of, ignored_of, like_labels
 from .progress import watching
 from .start import started
 from .tabular import arrangement
+from .units import axis_of, in_units
 
 
 def complete(
@@ -51,6 +52,7 @@ def complete(
     bounds: tuple[float | None, float | None] | None = None,
     integer: bool = False,
     fold: str | int | None = None,
+    units: int | str | None = None,
     index: Any = None,
     columns: Any = None,
     values: Any = None,
@@ -66,8 +68,7 @@ def complete(
     y
         The array, of two or more axes; never changed. NaN in a float array, or the mask of a masked array, marks what is
         missing unless ``observed`` is given. A zero is a value like any other. Or a table, a ``DataFrame`` or ``Series`` of
-        pandas or polars: its columns of numbers are filled, all others are carried along. Bring columns of different
-        units to one size first, by their standard deviations: the largest count most.
+        pandas or polars: its columns of numbers are filled, all others are carried along.
     observed
         Boolean, True where the value is known, of y's shape or broadcastable to it: (height, width) does for pictures and
         clips of that size, in colour or not. A labelled one goes along the axes of y that have its names.
@@ -109,6 +110,10 @@ def complete(
         is completed. "day", "hour", "week", "1D", "12h", …, a number of rows, or "none". None guesses from the time stamps
         of a table: the day, the week for daily rows, the hour for shorter ones; ``result.folded`` is what was completed.
         Incomplete periods are padded with missing entries, which are cut off again.
+    units
+        The axis, by number or name, along which entries are quantities of their own (kelvin, pascal, counts): each is brought
+        to mean 0 and standard deviation 1 for the run, and back. Of a table "own" or "same" for its columns; by default
+        "own" where some column spreads ten times as much as another. What was tried is then told in standard deviations.
     index, columns, values
         Of a long table, a row an entry: the names of its columns of times, of sensors and of values. Entries without a row
         are missing; the answer has a row for each. ``index`` alone names the column that labels the rows of a wide table.
@@ -154,8 +159,15 @@ def complete(
         table = table.needed(chosen.fit.exact)
         y, observed, bounds = table.array, table.observed, table.bounds(bounds)
     limits = checked_bounds(bounds, y)
-    about = (slice_axes, journal, rng, on_step, progress, holdout, patch, limits, integer, earlier)
-    found = _completed(y, observed, ignore, chosen, *about)
+
+    def run(y: Any, observed: Any, limits: tuple[float | None, float | None], integer: bool) -> Completion:
+        about = (slice_axes, journal, rng, on_step, progress, holdout, patch, limits, integer, earlier)
+        return _completed(y, observed, ignore, chosen, *about)
+
+    axis = axis_of(units, y, table, chosen.fit.exact, earlier)
+    found = (
+        run(y, observed, limits, integer) if axis is None else in_units(run, axis, y, observed, ignore, limits, integer)
+    )
     return found if table is None else table.back(found)
 
 

@@ -48,6 +48,9 @@ class Arranged:
 
         x, error = flat(found.x), flat(found.error)
         if self.table is not None:
+            rows, columns = self.table.axes
+            axes = (rows, columns) if self.fold is None else (columns, *self.fold.axes[1:])
+            found = replace(found, axes=axes, labels={1 if self.fold is None else 0: self.table.labels})
             x = self.table.filled(x).given
             error = None if error is None else self.table.floats(error).given
         observed, blind = flat(found.observed), flat(found.undetermined)

@@ -76,7 +76,7 @@ def report_on(
     result: Completion, loaded: Loaded, untold: np.ndarray, hidden: np.ndarray, source: str, path: Path
 ) -> None:
     """Write the page of a run; what was hidden to try things out is its truth, of what is ``untold`` there is none."""
-    truth = None
+    truth, table = None, loaded.meta.get("table")
     if hidden.any():
         truth = np.where(untold, np.nan, loaded.data.astype(float)) if untold.any() else loaded.data
     write_report(
@@ -88,4 +88,5 @@ def report_on(
         command=shlex.join(["qrank", *sys.argv[1:]]),
         value_range=(0, 255) if loaded.data.dtype == np.uint8 else None,
         meta={"file": source, "kind": loaded.kind},
+        labels=None if table is None else {0 if "fold" in loaded.meta else 1: table.labels},
     )

@@ -51,6 +51,7 @@ def compare(
     if output.exists() and not output.is_dir():
         raise FileError(f"{output} is a file: give a folder")
     loaded, axes = part.load(source, slice_axes, as_table)
+    loaded = as_table.on_one_scale(loaded)
     for name in TABLES:
         check_apart(output / name, "the output", [source, *loaded.meta.get("files", ())])
     hide: Any = pattern
@@ -75,7 +76,7 @@ def compare(
         status.update(f"{count} of {total} runs are finished")
 
     out.print(f"{source}: {sizes(loaded.data.shape, loaded.axes)}, {loaded.data.dtype}")
-    for line in why:
+    for line in [*as_table.said(loaded), *why]:
         out.print(line)
     with Console(stderr=True, quiet=quiet or json).status("starting") as status:
         try:

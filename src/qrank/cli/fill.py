@@ -108,8 +108,13 @@ def fill(
     side = _patch_side(layout, patch, by_default=loaded.kind == "image" and slice_axes is None and not chooses)
     holdout = (0.0 if chooses else 0.01) if holdout is None else holdout
     settings = {"patch": side, "rng": rng, "holdout": holdout, "checkpoint": kept, "ignore": left}
-    settings |= limits.settings(loaded, known)
-    said = [*table.said(loaded), *lacking.said(loaded, left), *limits.said(loaded, settings["bounds"]), *why]
+    settings |= limits.settings(loaded, known) | table.settings(loaded, configured.fit.exact)
+    said = [
+        *table.said(loaded, configured.fit.exact),
+        *lacking.said(loaded, left),
+        *limits.said(loaded, settings["bounds"]),
+        *why,
+    ]
     job = Job(loaded, layout, gone, hidden, gone | hidden, configured, work_type, settings, said)
     with told_truly(output):
         _fill(job, source, output, report, beside, quiet or json, json)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 import numpy as np
 from typer import Option
 
+from ..api import on_one_scale
+from ..api.units import OWN, SAME, UNEQUAL
+from ..errors import InputError
 from ..files import Loaded
 from ..files.table_files import arranged
 from ..tables import are_counts, inequality
 
 TABLE = "Tables"
-UNEQUAL = 30  # times that columns may spread more than others before it is said
 Fold = Annotated[
     str | None,
     Option(
@@ -23,6 +25,13 @@ Fold = Annotated[
 Index = Annotated[str | None, Option(help="The column of times, or of labels of rows.", rich_help_panel=TABLE)]
 Columns = Annotated[str | None, Option(help="Of a long table: the column of sensors.", rich_help_panel=TABLE)]
 Values = Annotated[str | None, Option(help="Of a long table: the column of numbers.", rich_help_panel=TABLE)]
+Units = Annotated[
+    str | None,
+    Option(
+        help=f"Whether columns are of the same unit, or each of its own and brought to one size first: {SAME}, {OWN}. [guess]",
+        rich_help_panel=TABLE,
+    ),
+]
 Min = Annotated[float | None, Option("--min", help="The least value of a filled entry; -inf: none.")]
 Max = Annotated[float | None, Option("--max", help="The largest value of a filled entry; inf: none.")]
 Integer = Annotated[bool, Option("--integer", help="Round filled entries to whole numbers.")]
@@ -36,12 +45,34 @@ class TableOptions:
     index: Index = None
     columns: Columns = None
     values: Values = None
+    units: Units = None
 
     def arranged(self, loaded: Loaded) -> Loaded:
         """Return a table as it is asked for, or guessed, and all else as it was read."""
         return arranged(loaded, self.fold, self.index, self.columns, self.values)
 
-    def said(self, loaded: Loaded) -> list[str]:
+    def settings(self, loaded: Loaded, exact: bool) -> dict[str, Any]:
+        """Return units for ``complete``: the axis of the columns where each has its own."""
+        if self.units not in (None, SAME, OWN):
+            raise InputError(f"--units is {SAME} or {OWN}, not {self.units}")
+        if self.units is not None and "table" not in loaded.meta:
+            raise InputError(f"{loaded.name} is no table: --units cannot be used")
+        return {"units": (0 if "fold" in loaded.meta else 1) if self._own(loaded, exact) else None}
+
+    def on_one_scale(self, loaded: Loaded) -> Loaded:
+        """Return a table whose columns have units of their own with each in its standard deviations."""
+        axis = self.settings(loaded, exact=True)["units"]
+        if axis is None:
+            return loaded
+        return replace(loaded, data=on_one_scale(loaded.data, np.isfinite(loaded.data), axis)[0])
+
+    def _own(self, loaded: Loaded, exact: bool) -> bool:
+        table = loaded.meta.get("table")
+        if table is None or self.units is not None:
+            return self.units == OWN
+        return exact and inequality(table.array) > UNEQUAL
+
+    def said(self, loaded: Loaded, exact: bool = True) -> list[str]:
         """Return what was made of a table, in words."""
         table, folding = loaded.meta.get("table"), loaded.meta.get("fold")
         lines = []
@@ -52,10 +83,11 @@ class TableOptions:
             why = "its time stamps are not regular, or too few"
             why = "its rows have no time stamps" if table.stamps is None else why
             lines.append(f"the table is not folded: {why} (--fold N: every N rows are a period)")
-        if table is not None and (times := inequality(table.array)) > UNEQUAL:
+        if self.units is None and self._own(loaded, exact):
+            times = inequality(loaded.meta["table"].array)
             lines.append(
-                f"some columns spread {times:.0f} times more than others, which are filled worse for it: divide each by its"
-                " standard deviation first, or fill columns of one kind apart"
+                f"some columns spread {times:.0f} times more than others: units of their own, so each is brought to mean 0 and standard"
+                " deviation 1 for the run (--units same: not)"
             )
         return lines
 

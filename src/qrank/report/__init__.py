@@ -54,6 +54,7 @@ def write_report(
     command: str | None = None,
     value_range: Span | None = None,
     meta: Mapping[str, Any] | None = None,
+    labels: Mapping[int, Sequence[str]] | None = None,
 ) -> None:
     """Write one HTML page that shows a completion; it needs no network.
 
@@ -80,17 +81,20 @@ def write_report(
         The values drawn darkest and lightest.
     meta
         More to tell, such as the name of the file and its frame rate.
+    labels
+        Names of the places along an axis, by its number: those of the columns of a table.
     """
     x = _plain(result.x)
     truth = None if truth is None else _truth(truth, x.shape)
     if truth is not None and result.ignored is not None:
         truth = np.where(result.ignored, np.nan, truth)
-    axes = getattr(result.x, "dims", None) if axes is None else axes
-    view = View.of(x, result.observed, result.slice_axes, axes)
+    axes = getattr(result.x, "dims", result.axes) if axes is None else axes
+    view = View.of(x, result.observed, result.slice_axes, axes, labels or result.labels)
     sure = None if result.error is None or result.settled.all() else _plain(result.error)
     blind = None if result.undetermined is None else _plain(result.undetermined)
     wrong = None if result.outliers is None else _plain(result.outliers)
-    scene = pictures.Scene.of(x, result.observed, truth, view, _span(value_range), sure, blind, result.ignored, wrong)
+    drawn = (x, result.observed, truth, view, _span(value_range), sure, blind, result.ignored, wrong)
+    scene = pictures.Scene.of(*drawn).on_one_scale(result.units)
     quality = None if truth is None else facts.Quality.of(x, result.observed, truth, view)
     packed = None if view.picture else fibres.pack(scene)
     frames = pictures.frames(scene, room=pictures.BUDGET - fibres.weight(packed))
@@ -105,7 +109,7 @@ def write_report(
         start=[frame["label"] for frame in frames].index(view.label(scene.damaged)),
         strip=Strip.of(scene, [frame["at"] for frame in frames]),
         fibres=packed,
-        keys=_keys(scene),
+        keys=_keys(scene, result.units is not None),
         meaning=None if sure is None else trust.meaning(result, x, sure, truth),
         candidates=trust.candidates(result.choice),
         hints=hints(result, view),
@@ -166,14 +170,16 @@ def _span(value_range: Span | None) -> Span | None:
     return low, high
 
 
-def _keys(scene: pictures.Scene) -> dict[str, str]:
-    keys = {}
+def _keys(scene: pictures.Scene, scaled: bool) -> dict[str, str]:
+    keys, unit = {}, "standard deviations" if scaled else "the data's unit"
     if not scene.view.picture:
-        keys["value"] = charts.colour_bar("key-value", *scene.span, "viridis", "value")
+        keys["value"] = charts.colour_bar(
+            "key-value", *scene.span, "viridis", f"value, in {unit}" if scaled else "value"
+        )
     if scene.truth is not None or scene.sure is not None:
         both = scene.truth is not None and scene.sure is not None
         what = "both errors" if both else "standard error" if scene.truth is None else "absolute error"
-        keys["error"] = charts.colour_bar("key-error", 0, scene.worst, "magma", f"{what}, in the data's unit")
+        keys["error"] = charts.colour_bar("key-error", 0, scene.worst, "magma", f"{what}, in {unit}")
     return keys
 
 

@@ -78,7 +78,8 @@ def headline(result: Completion, quality: Quality | None) -> list[tuple[str, str
         tiles += [("PSNR", f"{number(quality.psnr)} dB")]
         tiles += [("SSIM", f"{quality.ssim:.3f}")] if quality.ssim is not None else [("RMSE", number(quality.rmse, 3))]
     elif result.choice is not None and result.choice.error is not None:
-        tiles += [("expected RMSE", number(result.choice.error, 3))]
+        unit = "" if result.units is None else " standard deviations"
+        tiles += [("expected RMSE", number(result.choice.error, 3) + unit)]
     elif (held := _held_out(result)) is not None:
         tiles += [("hold-out RMSE", number(held[1], 3))]
     return [*tiles, ("time", duration(_seconds(result))), ("steps", number(len(result.history)))]

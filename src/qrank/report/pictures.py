@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -58,6 +58,14 @@ class Scene:
         blind = blind if blind is not None and blind.any() else None
         span = span or display_range(x, known, view.picture)
         return cls(x, known if left is None else known | left, truth, view, span, sure, blind, left, outliers)
+
+    def on_one_scale(self, units: Any) -> Scene:
+        """Return the scene with quantities of different units as the run saw them, so that one scale does for all."""
+        if units is None:
+            return self
+        x, truth = units.into(self.x.astype(float)), None if self.truth is None else units.into(self.truth)
+        sure = None if self.sure is None else self.sure / units.spread
+        return replace(self, x=x, truth=truth, sure=sure, span=display_range(x, self.known, False))
 
     @cached_property
     def worst(self) -> float:

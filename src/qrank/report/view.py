@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -35,9 +36,12 @@ class View:
     columns: int
     colour: int | None
     picture: bool  # False: a heat map
+    labels: Mapping[int, Sequence[str]] = field(default_factory=dict)  # names of places along an axis
 
     @classmethod
-    def of(cls, x: np.ndarray, known: np.ndarray, slice_axes: tuple[int, int], axes: Any = None) -> View:
+    def of(
+        cls, x: np.ndarray, known: np.ndarray, slice_axes: tuple[int, int], axes: Any = None, labels: Any = None
+    ) -> View:
         """Find the view from the axes' names, or from the shape and the values where there are no names."""
         layout = Layout.of(x.shape, slice_axes)
         names = tuple(str(name) for name in axes) if axes is not None else ()
@@ -54,7 +58,8 @@ class View:
         anonymous = all(name.startswith("axis") for name in lower)
         if anonymous and _image_like(x, known, rows, columns):
             colour, picture = next((axis for axis in free if axis == x.ndim - 1), None), True
-        return cls(x.shape, names or tuple(f"axis {axis}" for axis in range(x.ndim)), rows, columns, colour, picture)
+        names = names or tuple(f"axis {axis}" for axis in range(x.ndim))
+        return cls(x.shape, names, rows, columns, colour, picture, labels or {})
 
     @property
     def steps(self) -> tuple[int, ...]:
@@ -95,9 +100,14 @@ class View:
 
     def label(self, i: int) -> str:
         """Name slice i by its place on each axis that counts slices."""
-        named = ((self.names[axis], index) for axis, index in self._position(i).items())
-        # "frame 3", but "axis 0: 3".
-        return ", ".join(f"{name}{':' * name[-1:].isdigit()} {index}" for name, index in named) or "the whole array"
+        named = [
+            # "frame 3", but "axis 0: 3"; or the name of the place.
+            f"{(name := self.names[axis])}{':' * name[-1:].isdigit()} {index}"
+            if axis not in self.labels
+            else self.labels[axis][index]
+            for axis, index in self._position(i).items()
+        ]
+        return ", ".join(named) or "the whole array"
 
     def _position(self, i: int) -> dict[int, int]:
         if not self.steps:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from .. import kernels
-from ..api import along, arrangement, axes_of, guessed_axes, ignored_of
+from ..api import along, arrangement, axes_of, axis_of, guessed_axes, ignored_of, in_deviations, on_one_scale
 from ..api.progress import watching
 from ..checkpoint import Journal
 from ..choose import FEW, tried
@@ -125,6 +125,7 @@ def inspect(
     rng: np.random.Generator | int | None = 0,
     progress: bool = False,
     fold: str | int | None = None,
+    units: int | str | None = None,
     index: Any = None,
     columns: Any = None,
     values: Any = None,
@@ -132,7 +133,7 @@ def inspect(
     """Look at an array before it is completed: what is missing, how low its rank is, what `auto` would take.
 
     It does what `complete` with method "auto" does before its last run. Of an array of which nothing is missing, half is
-    hidden first. Of tables, and with ``fold``, it looks at what `complete` would make of them, padding and all.
+    hidden first. Of tables, and with ``fold`` and ``units``, it looks at what `complete` would make of them, padding and all.
     Masks and axes are given as to `complete`, and ``progress``; what is ignored is not counted as missing.
 
     >>> found = inspect(np.add.outer(np.arange(12.0), np.arange(12.0))[:, :, None] * [1, 5, 2, 4, 3.0])
@@ -143,7 +144,11 @@ def inspect(
     table = arrangement(y, observed, fold, index, columns, values)
     if table is not None:
         y, observed = table.array, table.observed
-    problem = _problem(y, observed, ignore, axes_of(slice_axes, y))
+    dtype, axes, quantities = getattr(y, "dtype", None), axes_of(slice_axes, y), axis_of(units, y, table, True, None)
+    problem = given = _problem(y, observed, ignore, axes)
+    if quantities is not None:
+        outer = given.layout.outer(given.observed)
+        problem = _problem(on_one_scale(y, outer, quantities)[0], outer, ignore, axes)
     layout, stack = problem.layout, problem.stack
     known = problem.observed.reshape(layout.n3, *layout.slice_shape)
     seen = stack[known]
@@ -161,6 +166,7 @@ def inspect(
         ):
             found = tried(asked, Auto(), rng, on_step, Journal(None))
         choice = replace(found.choice, seconds=sum(one.seconds for one in found.choice.trials))
+        choice = choice if quantities is None else in_deviations(choice)
         if not known.all():
             filled = found.of_trial()
             basis = filled.reshape(-1, *filled.shape[-2:])
@@ -172,9 +178,9 @@ def inspect(
     return Inspection(
         shape=layout.shape,
         slice_axes=layout.slice_axes,
-        dtype=str(getattr(y, "dtype", problem.y.dtype)),
-        low=float(seen.min()) * problem.scale,
-        high=float(seen.max()) * problem.scale,
+        dtype=str(dtype or problem.y.dtype),
+        low=float(given.y[given.observed].min()) * given.scale,
+        high=float(given.y[given.observed].max()) * given.scale,
         missing=int((~settled).sum()),
         share=float((~settled).mean()),
         pattern=_pattern(settled, empty),

@@ -59,6 +59,13 @@ class Wide:
         """The names of the axes of ``array``."""
         return "row" if self.stamps is None else "time", "column"
 
+    @property
+    def labels(self) -> list[str]:
+        """The names of the columns of ``array``."""
+        if self._header is not None:
+            return [str(row) for row in range(self.frame.rows)]
+        return [str(self.frame.names[i]) for i in self.numbers]
+
     def part(self, rows: slice) -> Wide:
         """Return some of its rows."""
         if self._header is not None:
@@ -141,6 +148,11 @@ class Long:
     def axes(self) -> tuple[str, str]:
         """The names of the axes of ``array``."""
         return str(self.frame.names[self.index]), str(self.frame.names[self.columns])
+
+    @property
+    def labels(self) -> list[str]:
+        """The names of the columns of ``array``."""
+        return [str(name) for name in self.frame.labels(self.columns)[_first(self._codes[1])]]
 
     def part(self, rows: slice) -> Long:
         """Return some of its times."""
