@@ -15,8 +15,9 @@ def main() -> dict:
     time = pd.date_range("2024-03-01", periods=42 * 24, freq="h", name="time")
     hour, weather = np.arange(len(time)), np.cumsum(rng.standard_normal(len(time))) / 8
     day = np.sin(2 * np.pi * (hour / 24 - 0.3))
-    columns = {f"roof {k} [K]": 283 + (5 + k) * day + weather for k in range(3)}
-    columns["pressure [Pa]"] = 101_300 - 250 * weather + 80 * np.sin(4 * np.pi * hour / 24)
+    noise = rng.standard_normal((4, len(time)))
+    columns = {f"roof {k} [K]": 283 + (5 + k) * day + weather + 0.3 * noise[k] for k in range(3)}
+    columns["pressure [Pa]"] = 101_300 - 250 * weather + 80 * np.sin(4 * np.pi * hour / 24) + 10 * noise[3]
     columns["cars"] = rng.poisson(np.exp(4 + day + 0.02 * weather))
     truth = pd.DataFrame(columns, time)
     hole = rng.random(truth.shape) < 0.15

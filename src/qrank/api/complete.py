@@ -33,7 +33,7 @@ from .labels import along, as_given, axes_of, ignored_of, like_labels
 from .progress import watching
 from .start import started
 from .tabular import arrangement
-from .units import axis_of, in_units
+from .units import axis_of, on_one_scale
 
 
 def complete(
@@ -158,16 +158,15 @@ def complete(
             raise InputError("ignore is for arrays: of a table, fill the columns and rows that are wanted")
         table = table.needed(chosen.fit.exact)
         y, observed, bounds = table.array, table.observed, table.bounds(bounds)
-    limits = checked_bounds(bounds, y)
-
-    def run(y: Any, observed: Any, limits: tuple[float | None, float | None], integer: bool) -> Completion:
-        about = (slice_axes, journal, rng, on_step, progress, holdout, patch, limits, integer, earlier)
-        return _completed(y, observed, ignore, chosen, *about)
-
+    limits, about = checked_bounds(bounds, y), (slice_axes, journal, rng, on_step, progress, holdout, patch)
     axis = axis_of(units, y, table, chosen.fit.exact, earlier)
-    found = (
-        run(y, observed, limits, integer) if axis is None else in_units(run, axis, y, observed, ignore, limits, integer)
-    )
+    if axis is None:
+        found = _completed(y, observed, ignore, chosen, *about, limits, integer, earlier)
+    else:
+        scaled, known, own = on_one_scale(y, observed, ignore, axis)
+        found = own.answer(
+            _completed(scaled, known, ignore, chosen, *about, (None, None), False, earlier), y, limits, integer
+        )
     return found if table is None else table.back(found)
 
 

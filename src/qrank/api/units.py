@@ -8,7 +8,6 @@ all that it sees. Scaling columns leaves the rank as it is, and a mean is one di
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -60,6 +59,15 @@ class Units:
         """Return an answer in the units of the data."""
         return self.mean + self.spread * x
 
+    def answer(self, found: Completion, y: Any, limits: tuple[float | None, float | None], integer: bool) -> Completion:
+        """Return the completion of an array on one scale as that of y: within limits, known entries as they were given."""
+        kind = kernels.of(y)
+        x = kind.keep(kind.typed(within(self.back(kind.values(found.x)), limits, integer), y), y, found.observed)
+        error = None if found.error is None else self.spread * kind.values(found.error)
+        x, error = as_given(x, error, y, kind, found.ignored)
+        choice = None if found.choice is None else in_deviations(found.choice)
+        return replace(found, x=x, error=error, choice=choice, units=self)
+
 
 def axis_of(units: int | str | None, y: Any, table: Arranged | None, exact: bool, earlier: Any) -> int | None:
     """Return the axis of the quantities that have units of their own, None where all have the same.
@@ -85,31 +93,17 @@ def axis_of(units: int | str | None, y: Any, table: Arranged | None, exact: bool
     return axis
 
 
-def on_one_scale(y: Any, known: np.ndarray, axis: int) -> tuple[Any, Units]:
-    """Return an array of y's kind with the quantities along an axis on one scale, and what they were brought from."""
+def on_one_scale(y: Any, observed: Any, ignore: Any, axis: int) -> tuple[Any, np.ndarray, Units]:
+    """Return an array of y's kind with the quantities along an axis on one scale, what is known of it, and their units."""
     kind = kernels.of(y)
     if not kind.numpy:
         raise InputError(f"units are for NumPy's arrays, xarray's and tables, not for {type(y).__name__}")
+    known, _ = ignored_of(ignore, y, kind, kind.known(y, along(observed, y)))
     values = kind.values(y)
     units = Units.along(axis, values, known)
-    return kind.like(units.into(values), y), units
+    return kind.like(units.into(values), y), known, units
 
 
 def in_deviations(choice: Choice) -> Choice:
     """Return what was tried, with the unit that its errors have."""
     return replace(choice, tried_on=f"{choice.tried_on}, each quantity in its standard deviations,")
-
-
-def in_units(
-    run: Callable[..., Completion], axis: int, y: Any, observed: Any, ignore: Any, limits: Any, integer: bool
-) -> Completion:
-    """Return the completion of y by a run in which the quantities along an axis are on one scale."""
-    kind = kernels.of(y)
-    known, ignored = ignored_of(ignore, y, kind, kind.known(y, along(observed, y)))
-    scaled, units = on_one_scale(y, known, axis)
-    found = run(scaled, known, (None, None), False)
-    x = within(units.back(kind.values(found.x)), limits, integer)
-    error = None if found.error is None else units.spread * kind.values(found.error)
-    x, error = as_given(kind.keep(kind.typed(x, y), y, known), error, y, kind, ignored)
-    choice = None if found.choice is None else in_deviations(found.choice)
-    return replace(found, x=x, error=error, choice=choice, units=units)

@@ -93,7 +93,6 @@ def fill(
         whole = (patch, part.frames, part.resize, part.grey, dtype, holdout, report, beside.error)
         about = (slice_axes, configured, seed, kept, whole, quiet, json)
         return fill_by_chunks(where, source, output, lacking, drop, *about)
-    chooses = isinstance(configured, Auto)
     loaded, axes = part.load(source, slice_axes, table)
     files.check_output(output, loaded)
     others = [source, output, *lacking.files, *loaded.meta.get("files", ())]
@@ -103,18 +102,14 @@ def fill(
     loaded, gone, left = lacking.masks(loaded)
     settled = gone if left is None else gone | left
     hidden = missing_mask(loaded, drop=drop, rng=rng) & ~settled if drop else np.zeros_like(gone)
-    known = ~(settled | hidden)
+    known, chooses = ~(settled | hidden), isinstance(configured, Auto)
     layout, why = options.plane(loaded, slice_axes, axes, known)
     side = _patch_side(layout, patch, by_default=loaded.kind == "image" and slice_axes is None and not chooses)
     holdout = (0.0 if chooses else 0.01) if holdout is None else holdout
     settings = {"patch": side, "rng": rng, "holdout": holdout, "checkpoint": kept, "ignore": left}
     settings |= limits.settings(loaded, known) | table.settings(loaded, configured.fit.exact)
-    said = [
-        *table.said(loaded, configured.fit.exact),
-        *lacking.said(loaded, left),
-        *limits.said(loaded, settings["bounds"]),
-        *why,
-    ]
+    said = table.said(loaded, configured.fit.exact) + lacking.said(loaded, left)
+    said += limits.said(loaded, settings["bounds"]) + why
     job = Job(loaded, layout, gone, hidden, gone | hidden, configured, work_type, settings, said)
     with told_truly(output):
         _fill(job, source, output, report, beside, quiet or json, json)

@@ -37,9 +37,7 @@ def inspect(
     check_apart(plot, "the plot", [source, *lacking.files, *loaded.meta.get("files", ())])
     loaded, missing, left = lacking.masks(loaded)
     layout, why = options.plane(loaded, slice_axes, axes, ~missing if left is None else ~(missing | left))
-    found = look(
-        loaded.data, ~missing, layout.slice_axes, ignore=left, progress=not json, **table.settings(loaded, exact=True)
-    )
+    found = look(loaded.data, ~missing, layout.slice_axes, ignore=left, progress=not json, **table.settings(loaded))
     if plot is not None:
         save(found.plot().figure, plot, "the plot", 150)
     if json:

@@ -51,7 +51,7 @@ class TableOptions:
         """Return a table as it is asked for, or guessed, and all else as it was read."""
         return arranged(loaded, self.fold, self.index, self.columns, self.values)
 
-    def settings(self, loaded: Loaded, exact: bool) -> dict[str, Any]:
+    def settings(self, loaded: Loaded, exact: bool = True) -> dict[str, Any]:
         """Return units for ``complete``: the axis of the columns where each has its own."""
         if self.units not in (None, SAME, OWN):
             raise InputError(f"--units is {SAME} or {OWN}, not {self.units}")
@@ -61,10 +61,10 @@ class TableOptions:
 
     def on_one_scale(self, loaded: Loaded) -> Loaded:
         """Return a table whose columns have units of their own with each in its standard deviations."""
-        axis = self.settings(loaded, exact=True)["units"]
+        axis = self.settings(loaded)["units"]
         if axis is None:
             return loaded
-        return replace(loaded, data=on_one_scale(loaded.data, np.isfinite(loaded.data), axis)[0])
+        return replace(loaded, data=on_one_scale(loaded.data, None, None, axis)[0])
 
     def _own(self, loaded: Loaded, exact: bool) -> bool:
         table = loaded.meta.get("table")

@@ -16,6 +16,7 @@ from ..api import along, arrangement, axes_of, axis_of, guessed_axes, ignored_of
 from ..api.progress import watching
 from ..checkpoint import Journal
 from ..choose import FEW, tried
+from ..choose.auto import Tried
 from ..errors import ConvergenceWarning, need
 from ..methods import Auto
 from ..problem import Problem
@@ -147,8 +148,7 @@ def inspect(
     dtype, axes, quantities = getattr(y, "dtype", None), axes_of(slice_axes, y), axis_of(units, y, table, True, None)
     problem = given = _problem(y, observed, ignore, axes)
     if quantities is not None:
-        outer = given.layout.outer(given.observed)
-        problem = _problem(on_one_scale(y, outer, quantities)[0], outer, ignore, axes)
+        problem = _problem(*on_one_scale(y, observed, ignore, quantities)[:2], ignore, axes)
     layout, stack = problem.layout, problem.stack
     known = problem.observed.reshape(layout.n3, *layout.slice_shape)
     seen = stack[known]
@@ -159,12 +159,7 @@ def inspect(
     )
     basis, measured_on, choice = stack, "of the data", None
     if shown.count >= FEW:
-        asked = replace(shown, held_out=None, held_out_values=None)
-        with (
-            warnings.catch_warnings(action="ignore", category=ConvergenceWarning),
-            watching(progress, Auto(), None) as on_step,
-        ):
-            found = tried(asked, Auto(), rng, on_step, Journal(None))
+        found = _tried(replace(shown, held_out=None, held_out_values=None), rng, progress)
         choice = replace(found.choice, seconds=sum(one.seconds for one in found.choice.trials))
         choice = choice if quantities is None else in_deviations(choice)
         if not known.all():
@@ -190,6 +185,15 @@ def inspect(
         measured_on=measured_on,
         choice=choice,
     )
+
+
+def _tried(problem: Problem, rng: np.random.Generator, progress: bool) -> Tried:
+    """Try what `auto` would try."""
+    with (
+        warnings.catch_warnings(action="ignore", category=ConvergenceWarning),
+        watching(progress, Auto(), None) as on_step,
+    ):
+        return tried(problem, Auto(), rng, on_step, Journal(None))
 
 
 def _problem(y: Any, observed: Any, ignore: Any, axes: Any) -> Problem:
