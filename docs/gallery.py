@@ -1,10 +1,14 @@
-"""Runs the examples of the gallery, draws what they return, and writes docs/gallery.md: ``python docs/gallery.py``."""
+"""Runs the examples of the gallery, draws what they return, and writes docs/gallery.md: ``python docs/gallery.py``.
+
+With names, ``python docs/gallery.py noise``, only these are run, and all others stay as they are on the page.
+"""
 
 from __future__ import annotations
 
 import ast
 import contextlib
 import io
+import re
 import runpy
 import sys
 import warnings
@@ -17,6 +21,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 DOCS = Path(__file__).parent
+PAGE = DOCS / "gallery.md"
+HEAD = """# Gallery
+
+Every picture and every figure on this page was made by running the code below it (`python docs/gallery.py`)."""
 EXAMPLES = sorted((DOCS.parent / "examples" / "gallery").glob("*.py"))
 
 
@@ -42,40 +50,30 @@ def drawn(panels: dict[str, np.ndarray], path: Path) -> None:
     plt.close(figure)
 
 
-def page(folder: Path = DOCS, only: list[str] | None = None) -> str:
-    """Run every example and return the page."""
-    lines = [
-        "# Gallery",
-        "",
-        "Every picture and every figure on this page was made by running the code below it (`python docs/gallery.py`).",
-    ]
+def section(path: Path, folder: Path) -> str:
+    """Run an example, draw what it returns, and return its section of the page."""
+    source = path.read_text(encoding="utf-8")
+    title, _, about = (ast.get_docstring(ast.parse(source)) or path.stem).partition("\n")
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said), warnings.catch_warnings(action="ignore"):
+        panels = runpy.run_path(str(path))["main"]()
+    drawn(panels, folder / f"{path.stem}.png")
+    code = source.split('"""', 2)[2].strip().removesuffix('\n\nif __name__ == "__main__":\n    main()').strip()
+    picture, printed = f"![{title}](gallery/{path.stem}.png)", f"```text\n{said.getvalue().strip()}\n```"
+    return "\n\n".join([f"## {title.rstrip('.')}", about.strip(), picture, printed, f"```python\n{code}\n```"])
+
+
+def page(before: str, only: list[str], folder: Path = DOCS / "gallery") -> str:
+    """Return the page, from the one before where an example is not to be run."""
+    kept = {name: text for text in before.split("\n\n## ")[1:] for name in re.findall(r"\(gallery/(\w+)\.png\)", text)}
+    parts = [HEAD]
     for path in EXAMPLES:
-        if only and path.stem not in only:
-            continue
-        source = path.read_text(encoding="utf-8")
-        title, _, about = (ast.get_docstring(ast.parse(source)) or path.stem).partition("\n")
-        said = io.StringIO()
-        with contextlib.redirect_stdout(said), warnings.catch_warnings(action="ignore"):
-            panels = runpy.run_path(str(path))["main"]()
-        drawn(panels, folder / "gallery" / f"{path.stem}.png")
-        code = source.split('"""', 2)[2].strip().removesuffix('\n\nif __name__ == "__main__":\n    main()').strip()
-        lines += [
-            "",
-            f"## {title.rstrip('.')}",
-            "",
-            about.strip(),
-            "",
-            f"![{title}](gallery/{path.stem}.png)",
-            "",
-            "```text",
-            said.getvalue().strip(),
-            "```",
-            "",
-        ]
-        lines += ["```python", code, "```"]
-    return "\n".join(lines) + "\n"
+        run = not only or path.stem in only or path.stem not in kept
+        parts.append(section(path, folder) if run else "## " + kept[path.stem].rstrip("\n"))
+    return "\n\n".join(parts) + "\n"
 
 
 if __name__ == "__main__":
     (DOCS / "gallery").mkdir(exist_ok=True)
-    (DOCS / "gallery.md").write_text(page(only=sys.argv[1:]), encoding="utf-8")
+    there = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
+    PAGE.write_text(page(there, sys.argv[1:]), encoding="utf-8")
