@@ -24,7 +24,9 @@ def main() -> dict:
         result.x.to_zarr(f"{folder}/filled.zarr")
 
         filled = da.from_zarr(f"{folder}/filled.zarr")
-        print(f"{qrank.metrics.psnr(np.asarray(filled), truth):.1f} dB; {filled.npartitions} chunks of {filled.chunksize}")
+        print(
+            f"{qrank.metrics.psnr(np.asarray(filled), truth):.1f} dB; {filled.npartitions} chunks of {filled.chunksize}"
+        )
         return {"known": np.asarray(y[20]), "filled": np.asarray(filled[20]), "truth": truth[20]}
 
 
