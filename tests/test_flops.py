@@ -50,8 +50,8 @@ def test_all_of_an_eigendecomposition_is_what_the_ledger_counts():
 
 
 def test_a_run_is_its_steps_and_a_refused_descent_costs_no_gradient():
-    shape, at = (6, 8, 9), dict(seconds=0.0, objective=0.0, primal=0.0, dual=0.0, change=0.0, mu=1.0, rank=20, slices=6)
-    refused, taken = Record(1, **at, learning=(3.0,)), Record(2, **at, learning=(3.0, 2.0))
+    shape, nothing = (6, 8, 9), (0.0,) * 6  # seconds, objective, residuals, mu
+    refused, taken = (Record(1, *nothing, 20, 6, learning) for learning in ((3.0,), (3.0, 2.0)))
     one = flops.run("motqn", shape, [refused])
     more = 2 * 2 * 6 * 6 * 72 + 4 * 6**3 + flops.shrinking(8, 9, 6, 20)  # gradient, Cayley step, G and its slices again
     assert flops.run("motqn", shape, [refused, taken]) == pytest.approx(2 * one + more)
