@@ -50,7 +50,7 @@ def test_all_of_an_eigendecomposition_is_what_the_ledger_counts():
 
 
 def test_a_run_is_its_steps_and_a_refused_descent_costs_no_gradient():
-    shape, nothing = (6, 8, 9), (0.0,) * 6  # seconds, objective, residuals, mu
+    shape, nothing = (6, 8, 9), (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)  # seconds, objective, residuals, mu
     refused, taken = (Record(1, *nothing, 20, 6, learning) for learning in ((3.0,), (3.0, 2.0)))
     one = flops.run("motqn", shape, [refused])
     more = 2 * 2 * 6 * 6 * 72 + 4 * 6**3 + flops.shrinking(8, 9, 6, 20)  # gradient, Cayley step, G and its slices again
