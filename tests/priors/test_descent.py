@@ -7,7 +7,7 @@ from qrank.kernels.memory import Workspace
 from qrank.kernels.shrink import shrink
 from qrank.penalties import Nuclear
 from qrank.priors import ManifoldDescent, MaximalVariance, PrintedDescent
-from qrank.priors.descent import facing, nearest_orthogonal
+from qrank.priors.descent import REST, facing, nearest_orthogonal
 from qrank.priors.qnorm import QState
 from qrank.transforms import Matrix, stiefel
 
@@ -76,3 +76,24 @@ def test_the_nearest_orthogonal_matrix_is_nearest(rng):
         other = np.linalg.qr(best + 0.1 * rng.standard_normal((4, 4)))[0]
         other *= np.sign(np.diag(other.T @ best))
         assert np.linalg.norm(m - best) <= np.linalg.norm(m - other) + 1e-12
+
+
+def test_descents_rest_where_they_gain_little_and_go_on_where_they_gain_much(rng):
+    """Only where other rotations are drawn each time: the paper's starts descend in every update."""
+    noise = rng.standard_normal((6, 30, 40))
+    apart = np.einsum("kij,lk->lij", rng.standard_normal((3, 8, 1)) * rng.standard_normal((3, 1, 9)), np.eye(6)[:, :3])
+    apart[1] += apart[0]  # two slices of rank 1 that a rotation tells apart, of like size
+    for begin, t, tried in (
+        ("spun", noise, [True] + [False] * REST + [True]),
+        ("pca", noise, [True] * (REST + 2)),
+        ("spun", apart, [True] * (REST + 2)),
+    ):
+        state, work, gained = QState(), Workspace(3), []
+        for _ in range(REST + 2):
+            found = ManifoldDescent(6, 1, begin).prox(t, 1e-2, Nuclear(), state, work)
+            state = found.state
+            gained.append(len(found.learning) > 1)
+            q = state.q
+            assert found.learning[-1] == pytest.approx(envelope(t, q, 1e-2))
+            np.testing.assert_allclose(q.T @ q, np.eye(6), atol=1e-10)
+        assert gained == tried, begin

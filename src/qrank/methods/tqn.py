@@ -27,7 +27,7 @@ from ..errors import InputError
 from ..fit import Exact, Fit, Measured, Noisy, Robust
 from ..kernels.memory import Workspace
 from ..penalties import penalty_named
-from ..priors import STARTS, ManifoldDescent, MaximalVariance, PrintedDescent, Prior, QNorm
+from ..priors import REST, STARTS, ManifoldDescent, MaximalVariance, PrintedDescent, Prior, QNorm
 from ..problem import Problem
 from ..result import Step
 from ..tensor import Layout
@@ -268,13 +268,13 @@ class MOTQN(Learning):
             raise InputError(f"step_size must be 'backtracking' or 'printed', not {self.step_size!r}")
 
     def needs_of_prior(self, layout: Layout, size: Size) -> Needs:
-        """Return what V, R, Q and the descent take; a descent shrinks once or twice more."""
+        """Return what V, R, Q and the descent take; a descent shrinks once or twice more, and of most arrays few are tried."""
         r, found = check_r(self.r, layout), super().needs_of_prior(layout, size)
         confined = size.bytes * r / size.n3 if r < size.n3 else 0.0  # T x_3 V
         rotations = 8 * r * r * size.item
         return Needs(
             found.memory + 3 * size.n3 * r * size.item + rotations + confined + needs.BLAS * 2,
-            (1 + 1.5 * self.descents) * found.flops,
+            (1 + 1.5 * self.descents / (1 + REST * (self.start == "spun"))) * found.flops,
             0,
         )
 

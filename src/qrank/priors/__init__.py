@@ -5,6 +5,7 @@ from .average import Averaged as Averaged
 from .average import Seen as Seen
 from .base import Prior as Prior
 from .base import Proxed as Proxed
+from .descent import REST as REST
 from .descent import STARTS as STARTS
 from .descent import ManifoldDescent as ManifoldDescent
 from .descent import PrintedDescent as PrintedDescent

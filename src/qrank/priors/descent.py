@@ -22,6 +22,8 @@ from .qnorm import Learner, QState, prox_under
 
 STARTS = ("spun", "pca", "last")  # of a Q-update, see ManifoldDescent
 LIKE = 2  # singular values within this factor of each other are alike
+WORTH = 0.01  # of f: what a descent from a spun start must gain to be tried in the next update as well,
+REST = 4  # and else that is not done for so many updates
 NEARLY = 1e-3  # of lam: (G - prox(G)) / lam at so small a threshold is U V^T, up to the values below it
 
 
@@ -69,7 +71,9 @@ class ManifoldDescent(Learner):
 
     - "spun": at R = `spin`, other random rotations in every update. Directions whose singular values are alike are not told
       apart by the data, so PCA's choice among them is one of many as good; the ADMM, whose X moves slowly, then minimises
-      about the mean of the norms under all of them, which has no preferred directions and completes better.
+      about the mean of the norms under all of them, which has no preferred directions and completes better. A descent costs as
+      much as a step without one, and of natural arrays it gains 1e-4 of f, where other rotations change f more: so updates
+      after one that gained less than WORTH start and end at R = `spin`. Of arrays of exactly low Q-rank it gains 1e-2 and more.
     - "pca": at R = I.
     - "last": at the last Q wherever f is lower there, which minimises f furthest but completes worst: early on, T is mostly
       zeros, and the Q that fits it best is not the one that fits the data.
@@ -93,12 +97,13 @@ class ManifoldDescent(Learner):
             last = nearest_orthogonal(v.T @ kind.cast(state.q, t))
             if (at_last := f.value(last))[0] < here[0]:
                 rotation, here = last, at_last
-        found = stiefel.descend(f.value, f.gradient, rotation, here, self.steps, state.tau)
+        steps = 0 if self.begin == "spun" and state.rest else self.steps
+        found = stiefel.descend(f.value, f.gradient, rotation, here, steps, state.tau)
         if f.at is not found.q:  # the last trials were refused
             f.value(found.q)
         q = v @ found.q
         x = kind.product(q, f.x, out=work.array("spare", t.shape, t.dtype))
-        shrunk, state = found.payload[1], state._replace(q=q, tau=found.tau)
+        shrunk, state = found.payload[1], state._replace(q=q, tau=found.tau, rest=rest_after(state.rest, found.values))
         return Proxed(x, state, shrunk.value, shrunk.rank, shrunk.slices, tuple(found.values))
 
 
@@ -117,6 +122,17 @@ class PrintedDescent(ManifoldDescent):
         q = stiefel.cayley(q, a, stiefel.printed_step(q, p, a))
         found = prox_under(Matrix(q), t, lam, penalty, state._replace(q=q), work)
         return found._replace(learning=(shrunk.envelope,))
+
+
+def rest_after(rest: int, values: list[float]) -> int:
+    """Return for how many updates of Q no descent is tried, after one with these values of f and so many still to rest.
+
+    >>> rest_after(0, [1.0, 0.9999]), rest_after(4, [1.0]), rest_after(0, [1.0, 0.9])
+    (4, 3, 0)
+    """
+    if rest:
+        return rest - 1
+    return 0 if values[0] - values[-1] >= WORTH * abs(values[0]) else REST
 
 
 def spin(s: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -28,6 +28,7 @@ class QState(NamedTuple):
     k: int = 0  # steps done
     q: Any = None  # (n3, r): the last Q, where it is needed again
     tau: float = 0.0  # the last accepted step of a descent
+    rest: int = 0  # updates of Q before the next descent
 
 
 def prox_under(q: Transform, t: np.ndarray, lam: float, penalty: Penalty, state: QState, work: Workspace) -> Proxed:
