@@ -12,31 +12,43 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.ndimage import gaussian_filter1d
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE, SAVED = ROOT / "docs" / "scale.md", ROOT / "out" / "scale.json"
-DIRECTIONS, RANK, NOISE, KNOWN = 8, 4, 0.02, 0.5
+DIRECTIONS, RANK, NOISE, KNOWN = 8, 4, 0.02, 0.5  # the truth has rank 32 x 32 x 8, and a standard deviation of about 1
+FRAMES, SIDE = 12, 6  # over so many frames, and entries of a picture's side, the truth is alike
+AXES = (0, 2)  # of a slice: then the third mode is 512, and not 6000
+OPTIONS = {"r": 40, "rho": 2.0, "max_steps": 10}  # mu grows so fast that few passes over the data are needed
 BEGIN, END = "<!-- measured -->", "<!-- end -->"
 
 
+def smooth(rng: np.random.Generator, many: int, n: int, width: float) -> np.ndarray:
+    """Random functions of a standard deviation of 1, which are smooth over a width, (many, n)."""
+    found = gaussian_filter1d(rng.standard_normal((many, n)), width, mode="wrap")
+    return (found / found.std(axis=1, keepdims=True)).astype(np.float32)
+
+
 def course(n3: int) -> np.ndarray:
-    return np.random.default_rng(1).standard_normal((DIRECTIONS, n3)).astype(np.float32)
+    return smooth(np.random.default_rng(1), DIRECTIONS, n3, FRAMES)
 
 
 def pictures(n1: int, n2: int) -> np.ndarray:
     rng = np.random.default_rng(2)
-    left, right = rng.standard_normal((DIRECTIONS, n1, RANK)), rng.standard_normal((DIRECTIONS, RANK, n2))
-    return ((left @ right) / np.sqrt(RANK * DIRECTIONS)).astype(np.float32)
+    sides = (smooth(rng, DIRECTIONS * RANK, n, SIDE).reshape(DIRECTIONS, RANK, n) for n in (n1, n2))
+    return np.einsum("ari,arj->aij", *sides, optimize=True) / np.float32(RANK * DIRECTIONS) ** 0.5
 
 
 def truth(shape: tuple[int, int, int], first: int, last: int) -> np.ndarray:
@@ -50,7 +62,7 @@ def make(path: Path, shape: tuple[int, int, int], frames: int) -> None:
     import zarr
 
     group = zarr.open_group(str(path), mode="w")
-    array = group.create_array("video", shape=shape, dtype="float32", chunks=(*shape[:2], frames))
+    array = group.create_array("video", shape=shape, dtype="float32", chunks=(*shape[:2], frames), compressors=None)
     for first in range(0, shape[2], frames):
         rng, last = np.random.default_rng((3, first)), min(first + frames, shape[2])
         x = truth(shape, first, last)
@@ -73,24 +85,26 @@ def error(source: Path, found: Path, shape: tuple[int, int, int], frames: int) -
     return (off / size) ** 0.5
 
 
+def moved() -> np.ndarray:
+    """The bytes that this process, and all that has ended and was started by it, have read and written."""
+    io = dict(line.split(": ") for line in Path("/proc/self/io").read_text().splitlines())
+    return np.array([int(io["rchar"]), int(io["wchar"])])
+
+
 class Watch(threading.Thread):
-    """Peak memory of a process and of all that it starts, and the bytes that they read and write."""
+    """Peak memory of a process and of all that it starts."""
 
     def __init__(self, pid: int) -> None:
         super().__init__(daemon=True)
-        self.pid, self.peak, self.moved = pid, {}, {}
+        self.pid, self.peak = pid, {}
 
     def run(self) -> None:
         while Path(f"/proc/{self.pid}").exists():
             for pid in self._family(self.pid):
-                try:
+                with suppress(OSError):
                     status = Path(f"/proc/{pid}/status").read_text()
-                    io = dict(line.split(": ") for line in Path(f"/proc/{pid}/io").read_text().splitlines())
-                except (OSError, ValueError):
-                    continue
-                if "VmHWM" in status:
-                    self.peak[pid] = int(status.split("VmHWM:")[1].split()[0]) * 1024
-                    self.moved[pid] = int(io["rchar"]), int(io["wchar"])
+                    if "VmHWM" in status:
+                        self.peak[pid] = int(status.split("VmHWM:")[1].split()[0]) * 1024
             time.sleep(0.2)
 
     def _family(self, pid: int) -> list[int]:
@@ -101,11 +115,12 @@ class Watch(threading.Thread):
         return [pid, *(one for child in children for one in self._family(int(child)))]
 
 
-def fill(source: Path, output: Path, scratch: Path, steps: int, *where: str) -> dict[str, Any]:
+def fill(source: Path, output: Path, scratch: Path, *where: str) -> dict[str, Any]:
     """Run the command; return what it tells, and what was measured."""
     command = [sys.executable, "-m", "qrank", "fill", f"{source}::video", "-o", f"{output}::video", *where]
-    command += ["--method", "vmtqn", "--option", f"max_steps={steps}", "--scratch", str(scratch), "--json"]
-    start = time.perf_counter()
+    command += ["--method", "vmtqn", "--slice-axes", ",".join(map(str, AXES)), "--scratch", str(scratch), "--json"]
+    command += [word for name, value in OPTIONS.items() for word in ("--option", f"{name}={value}")]
+    start, before = time.perf_counter(), moved()
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     watch = Watch(process.pid)
     watch.start()
@@ -114,7 +129,7 @@ def fill(source: Path, output: Path, scratch: Path, steps: int, *where: str) -> 
     if process.returncode:
         raise SystemExit(f"{' '.join(command)} ended with {process.returncode}")
     facts = json.loads(told)
-    read, written = (sum(numbers) for numbers in zip(*watch.moved.values(), strict=True))
+    read, written = map(int, moved() - before)
     client = watch.peak.pop(process.pid)
     return {
         "where": " ".join(where),
@@ -129,18 +144,18 @@ def fill(source: Path, output: Path, scratch: Path, steps: int, *where: str) -> 
     }
 
 
-def scale(shape: tuple[int, int, int], steps: int, workers: str, alone: str, frames: int) -> list[dict[str, Any]]:
-    found = []
-    with tempfile.TemporaryDirectory() as folder:
-        source = Path(folder, "given.zarr")
+def scale(shape: tuple[int, int, int], wheres: Sequence[tuple[str, ...]], frames: int, folder: str) -> Iterator[Any]:
+    """Yield what was measured in each place."""
+    with tempfile.TemporaryDirectory(dir=folder) as inner:
+        source = Path(inner, "given.zarr")
         make(source, shape, frames)
-        for where in (("--workers", "2", "--memory", workers), ("--memory", alone)):
-            output = Path(folder, "filled.zarr")
-            one = fill(source, output, Path(folder), steps, *where)
+        for where in wheres:
+            output = Path(inner, "filled.zarr")
+            one = fill(source, output, Path(inner), *where)
             one |= {"shape": " x ".join(map(str, shape)), "error": error(source, output, shape, frames)}
             print(json.dumps(one), flush=True)
-            found.append(one)
-    return found
+            shutil.rmtree(output)
+            yield one
 
 
 def cost(steps: int) -> list[dict[str, Any]]:
@@ -224,16 +239,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--small", action="store_true")
     parser.add_argument("--cost", action="store_true")
-    parser.add_argument("--steps", type=int, default=0)
+    parser.add_argument("--only", choices=["workers", "alone"], help="one of the two commands")
+    parser.add_argument("--folder", help="for the data and the chunks: 60 GB for the large array")
     asked = parser.parse_args()
     saved = json.loads(SAVED.read_text()) if SAVED.exists() else {}
-    if asked.cost:
-        saved["cost"] = cost(asked.steps or 6)
-    elif asked.small:
-        saved["small"] = scale((512, 512, 600), asked.steps or 4, "700MB", "700MB", 6)
-    else:
-        saved["large"] = scale((512, 512, 6000), asked.steps or 100, "2GB", "3GB", 30)
     SAVED.parent.mkdir(exist_ok=True)
+    if asked.cost:
+        saved["cost"] = cost(6)
+    else:
+        name, shape, frames = ("small", (512, 512, 600), 6) if asked.small else ("large", (512, 512, 6000), 30)
+        workers, alone = ("700MB", "700MB") if asked.small else ("2GB", "3GB")
+        wheres = {"workers": ("--workers", "2", "--memory", workers), "alone": ("--memory", alone)}
+        wheres = wheres if asked.only is None else {asked.only: wheres[asked.only]}
+        for one in scale(shape, list(wheres.values()), frames, asked.folder):
+            others = [case for case in saved.get(name, []) if case["where"] != one["where"]]
+            saved[name] = sorted([*others, one], key=lambda case: case["where"], reverse=True)
+            SAVED.write_text(json.dumps(saved, indent=1))
     SAVED.write_text(json.dumps(saved, indent=1))
     page(saved)
 

@@ -76,6 +76,11 @@ def check_kind(kind: Kernels, method: Method, y: Any) -> None:
             f"method '{method.name}' is for NumPy arrays, not for {type(y).__module__}.{type(y).__name__}; these can be completed"
             f" by {', '.join(able)}, and by {auto}"
         )
+    for option, value in kind.only.get(method.name, {}).items():
+        if getattr(method, option) != value:
+            raise KindError(
+                f"arrays of {type(y).__module__}.{type(y).__name__} can be completed by {method.name} with {option}={value!r} only"
+            )
 
 
 def checkpoint_of(given: str | os.PathLike[str] | Checkpoint | None, every: float | None) -> Checkpoint | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from ..errors import InputError, KindError
 
@@ -48,6 +48,7 @@ class Kernels:
     - shrink(g, lam, penalty, multiplicity=None, energies=None): `Shrunk`; g may be overwritten
     - spectral_norm(g, multiplicity=None): the largest singular value of its slices
     - advance(t, x, y, observed, ratio, last=None, relax=0.0): `Residuals`, with the next T, which may be made in the memory of x
+    - zeros(t, shape, work): an array of zeros like t, in the spare memory, to which arrangements are added
     - arranged(x, view, offsets, work): the stack that a view makes of an array (`arrange.View`), in scratch
     - add_arranged(total, stack, view, offsets, weight): the array, in place or anew, with the stack added, weighted
     - sampled(stack, view, offsets, shape, at): entries of the array, from the stack, a NumPy array
@@ -80,11 +81,18 @@ class Kernels:
         None  # those that can run on this kind; None: all that are written on these operations
     )
     among: tuple[str, ...] | None = None  # the methods that `auto` tries for this kind, on a part in memory; None: all
+    only: ClassVar[dict[str, dict[str, Any]]] = {}  # options that a method must have on this kind
     reuses = True  # the memory of arrays that are not needed any more serves again (`Workspace.lend`)
 
     def free_memory(self) -> int | None:
         """Return that it is not known: then no run is refused before it starts."""
         return None
+
+    def zeros(self, t: Any, shape: tuple[int, ...], work: Any) -> Any:
+        """Return an array of zeros in the spare memory."""
+        found = work.array("spare", shape, t.dtype)
+        found[...] = 0
+        return found
 
     def brought(self, m: Any) -> Any:
         """Return a NumPy array as one of this kind: as it is, where `product` and the like take it so."""

@@ -112,6 +112,7 @@ class Views(Recipe):
     steps: int | None = None  # from v down to v / depth; None: 28 to 60, the more the less is known
     depth: float = 80.0  # how far below v sigma ends, unless going on pays
     weights: Any = None  # of the views, or a table that an earlier run has learned; None: equal
+    ordered: bool = True  # False: neighbours say nothing of each other: no blocks, and no smooth start
     judged: bool = False  # the weights follow entries that are held out, and sigma falls as long as their error does
 
     def __post_init__(self) -> None:
@@ -132,7 +133,7 @@ class Views(Recipe):
         """Return what T, X, a view of T and its X take in single precision, and the largest Gram matrix of a view."""
         size, double = Size.of(layout, np.dtype(np.float32)), np.dtype(dtype).itemsize > 4
         shape, steps = layout.inner_shape, steps_for(p) if self.steps is None else self.steps
-        found = [Size(*view.stack_shape(shape), size.item) for view in views_of(shape, (True,) * len(shape))]
+        found = [Size(*view.stack_shape(shape), size.item) for view in views_of(shape, (self.ordered,) * len(shape))]
         each = [needs.learning(one.short, one) + needs.shrinking(one.short, one) for one in found]
         padded = max(one.bytes for one in found)
         # T and X; a view and its spare array; y itself where it was in double precision; at the end the answer in that
@@ -143,7 +144,8 @@ class Views(Recipe):
     def seen(self, problem: Problem) -> list[Seen]:
         """Return the views of the array, each with its prior."""
         shape, seen = problem.y.shape, []
-        for view in views_of(shape, problem.smoothness < ROUGH):
+        smooth = problem.smoothness < ROUGH if self.ordered else (False,) * len(shape)
+        for view in views_of(shape, smooth):
             tube, rows, columns = view.stack_shape(shape)
             seen.append(Seen(QNorm(MaximalVariance(min(tube, rows * columns)), self.penalty), view))
         return seen
@@ -180,7 +182,10 @@ class Views(Recipe):
     def init(self, problem: Problem, work: Workspace) -> State:
         """Start from a smooth fill with sigma = v, or from an earlier answer and below."""
         y, known, prior, kind = problem.y, problem.observed, self.prior(problem), kernels.of(problem.y)
-        t = kind.smooth_fill(y, known) if problem.start is None else kind.keep(kind.copy(problem.start), y, known)
+        if problem.start is not None:
+            t = kind.keep(kind.copy(problem.start), y, known)
+        else:
+            t = kind.smooth_fill(y, known) if self.ordered else kind.copy(y)
         t = t.reshape(problem.stack.shape)
         first, (warm, rho) = 1 / self._unit(problem, prior.priors), self.pace(problem)
         mu = first * warm if self.mu0 is None else self.mu0 * problem.scale

@@ -91,9 +91,8 @@ class Average(Prior):
     def __call__(self, t: Any, lam: float, state: Averaged, work: Workspace) -> Proxed:
         """Return the mean of what the priors make of T."""
         weights = np.array(state.trail[-1][3:]) if self.judge and state.trail else self._weights(lam)
-        total = work.array("spare", t.shape, t.dtype)
-        total[...] = 0
-        x, found, seen_at, kind = total.reshape(self.shape), [], [], kernels.of(t)
+        kind = kernels.of(t)
+        x, found, seen_at = kind.zeros(t, self.shape, work), [], []
         inner = work.part("seen")  # what a prior keeps in its spare array must last until it is added
         stacks = zip(self._stacks(t, inner), state.each, weights, strict=True)
         for (seen, stack, scale, offsets), one, weight in stacks:
@@ -118,8 +117,7 @@ class Average(Prior):
     def apart(self, t: Any, lam: float, state: Averaged, work: Workspace) -> Any:
         """Return for each entry the weighted standard deviation of what the priors make of T, of the array's shape."""
         weights, kind, inner = np.array(state.trail[-1][3:]), kernels.of(t), work.part("seen")
-        mean, square = work.array("spare", self.shape, t.dtype), 0 * t.reshape(self.shape)
-        mean[...] = 0
+        mean, square = kind.zeros(t, self.shape, work), 0 * t.reshape(self.shape)
         for (seen, stack, scale, offsets), one, weight in zip(self._stacks(t, inner), state.each, weights, strict=True):
             if weight > 0:
                 moved = seen.prior(stack, scale * lam, one, inner).x

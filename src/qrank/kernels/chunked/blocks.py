@@ -24,6 +24,7 @@ class Blocks:
     """A matrix in chunks, seen as an array of some shape."""
 
     __array_ufunc__ = None  # NumPy must not take it for a number
+    carried: tuple[str, ...] = ()  # what of it tasks get besides
 
     def __init__(
         self,
@@ -57,8 +58,9 @@ class Blocks:
         return made
 
     def __reduce__(self) -> Any:
-        about = (self.shape, self.stored, self.dtype, self.axis, self.parts, self.steps)
-        return Blocks, (None, self.store, self.owner, *about)
+        about = (None, self.store, self.owner, self.shape, self.stored, self.dtype, self.axis, self.parts, self.steps)
+        carried = {name: getattr(self, name) for name in self.carried}
+        return (type(self) if carried else Blocks), about, carried or None
 
     @property
     def space(self) -> Space:
@@ -164,6 +166,7 @@ METHODS = (
     "tqn",
     "tqn-random",
     "slicewise",
+    "views",
 )  # that Dask arrays can be completed by
 NOT_HERE = (
     f"this is not there for Dask arrays: name one of {', '.join(METHODS)}, with exact values (no noise), without patch"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -27,7 +27,8 @@ class Chunked(Kernels):
         raise KindError(NOT_HERE)
 
     methods = METHODS
-    among = ("vmtqn", "tnn-c", "tnn", "slicewise")
+    among = ("vmtqn", "tnn-c", "tnn", "slicewise", "views")
+    only: ClassVar[dict[str, dict[str, Any]]] = {"views": {"ordered": False}}
 
     def host(self, t: Any) -> np.ndarray:
         """Return what is small, and NumPy's already."""

@@ -1,15 +1,13 @@
 """From a Dask array to blocks and back: each of its chunks is computed once, and is never together with the others in memory.
 
-Its chunks are written as they are, as *pieces*; then every chunk of the run is put together from the pieces that have some
-of it, scaled, and what is known is counted.
+Its chunks are written as *pieces*, cut along the chunks of the run, which are then put together from them, scaled; what is
+known is counted.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
 import uuid
-from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -18,10 +16,10 @@ import numpy as np
 from ...errors import InputError, need
 from ...tensor import Layout
 from .blocks import Blocks
+from .pieces import Box, Grid, Pieces, Returned, flat, indices, plain, returned_of, volume
 from .space import Owned, Part, Space, alone, gently
-from .store import Store
 
-Range = tuple[int, int]
+SCATTERED = 2  # times its entries that a chunk of the user's may span to be read from the run's chunks as they are
 
 
 class Counts:
@@ -70,68 +68,6 @@ class Mask(Blocks):
         return self.sum() == self.size
 
 
-class Pieces:
-    """The chunks of an array with its slices last, in a store: each a matrix of its rows and pixels."""
-
-    def __init__(self, store: Store, owner: Any, shape: tuple[int, ...], chunks: Sequence[Sequence[int]]) -> None:
-        self.store, self.owner, self.shape = store, owner, shape
-        self.ranges = [list(itertools.pairwise(itertools.accumulate(sizes, initial=0))) for sizes in chunks]
-
-    def boxes(self) -> list[tuple[Range, ...]]:
-        """Return what each piece covers."""
-        return list(itertools.product(*self.ranges))
-
-    def region(self, kind: str, rows: Part, columns: Part, dtype: Any) -> np.ndarray:
-        """Put a part of the matrix together."""
-        out = np.empty((rows[1] - rows[0], columns[1] - columns[0]), dtype)
-        for i, box in enumerate(self.boxes()):
-            at = []
-            for ranges, sides, (first, last) in (
-                (box[:-2], self.shape[:-2], rows),
-                (box[-2:], self.shape[-2:], columns),
-            ):
-                if _flat([a for a, _ in ranges], sides) >= last or _flat([b - 1 for _, b in ranges], sides) < first:
-                    break
-                flat = indices(ranges, sides)
-                begin, end = np.searchsorted(flat, (first, last))
-                if begin == end:
-                    break
-                at.append((slice(int(begin), int(end)), flat[begin:end] - first))
-            else:
-                (own, to), (cut, into) = at
-                part = self.store.read(f"{self.owner.name}/{kind}{i}", own, cut)
-                out[plain(to) if _run(to) or _run(into) else to[:, None], plain(into)] = part
-        return out
-
-
-def _flat(at: Sequence[int], sides: Sequence[int]) -> int:
-    place = 0
-    for i, n in zip(at, sides, strict=True):
-        place = place * n + i
-    return place
-
-
-def indices(ranges: Sequence[Range], sides: Sequence[int]) -> np.ndarray:
-    """Return the flat positions of a box, ascending.
-
-    >>> indices([(0, 2), (1, 3)], (2, 4))
-    array([1, 2, 5, 6])
-    """
-    flat = np.zeros(1, np.int64)
-    for (begin, end), n in zip(ranges, sides, strict=True):
-        flat = (flat[:, None] * n + np.arange(begin, end)).reshape(-1)
-    return flat
-
-
-def _run(at: np.ndarray) -> bool:
-    return len(at) == at[-1] - at[0] + 1
-
-
-def plain(at: np.ndarray) -> Any:
-    """Return positions as a slice, where they follow each other."""
-    return slice(int(at[0]), int(at[-1]) + 1) if _run(at) else at
-
-
 def from_dask(values: Any, known: Any, layout: Layout) -> tuple[Blocks, Mask, int]:
     """Return a Dask array as blocks: scaled, 0 where missing, and the mask, and the exponent of the scale."""
     dask = need("dask", "dask", "working on Dask arrays")
@@ -139,7 +75,10 @@ def from_dask(values: Any, known: Any, layout: Layout) -> tuple[Blocks, Mask, in
     shape = (layout.n3, *layout.slice_shape)
     space = Space(shape, np.dtype(values.dtype), values.chunks)
     space.takes(values)
-    pieces = Pieces(space.store, Owned(space, f"pieces-{uuid.uuid4().hex}"), layout.inner_shape, inner.chunks)
+    axis = 0 if space.wide else 1
+    parts = space.parts(axis, space.pixels if space.wide else layout.n3)
+    grid = Grid(layout.inner_shape, inner.chunks)
+    pieces = Pieces(space.store, Owned(space, f"pieces-{uuid.uuid4().hex}"), grid, axis, parts)
     mask = known.transpose(layout.rest + layout.slice_axes).rechunk(inner.chunks)
     lazy = (
         a.to_delayed(optimize_graph=False).ravel() for a in (inner, mask)
@@ -147,13 +86,11 @@ def from_dask(values: Any, known: Any, layout: Layout) -> tuple[Blocks, Mask, in
     blocks = zip(*lazy, strict=True)
     take = dask.delayed(partial(alone, piece_of, pieces), pure=False)
     found = dask.compute(*(take(i, block, seen) for i, (block, seen) in enumerate(blocks)), **gently(inner))
-    for box, (_, bad) in zip(pieces.boxes(), found, strict=True):
+    for box, (_, bad) in zip(grid.boxes(), found, strict=True):
         if bad is not None:
             _refuse(box, bad, values, layout)
     largest = max(size for size, _ in found)
     exponent = min(math.frexp(largest)[1], 1023) if largest > 0 else 0
-    axis = 0 if space.wide else 1
-    parts = space.parts(axis, space.pixels if space.wide else layout.n3)
     y = Blocks.new(space, shape, values.dtype, axis, parts)
     own = Owned(space, f"mask-{uuid.uuid4().hex}")
     omega = Mask(space, space.store, own, shape, y.stored, np.dtype(bool), axis, parts)
@@ -170,8 +107,8 @@ def piece_of(pieces: Pieces, i: int, block: Any, known: Any) -> tuple[float, Any
     if not math.isfinite(largest):
         where = np.argwhere(~np.isfinite(block))[0]
         return largest, (tuple(map(int, where)), float(block[tuple(where)]))
-    pieces.store.write(f"{pieces.owner.name}/y{i}", block.reshape(height, -1))
-    pieces.store.write(f"{pieces.owner.name}/m{i}", known.reshape(height, -1))
+    pieces.put("y", i, block.reshape(height, -1))
+    pieces.put("m", i, known.reshape(height, -1))
     return largest, None
 
 
@@ -180,15 +117,15 @@ def assembled_of(parts: list[Part], pieces: Pieces, y: Blocks, omega: Blocks, ex
     counts = Counts((y.shape[0], y.shape[1], y.shape[2]))
     for part in parts:
         rows, columns = (part, (0, y.stored[1])) if y.axis == 0 else ((0, y.stored[0]), part)
-        numbers = pieces.region("y", rows, columns, y.dtype)
+        numbers = pieces.get("y", part, y.dtype)
         y.put(part, np.ldexp(numbers, -exponent, out=numbers))
-        known = pieces.region("m", rows, columns, bool)
+        known = pieces.get("m", part, bool)
         omega.put(part, known)
         counts.take(known, rows, columns)
     return counts
 
 
-def _refuse(box: tuple[Range, ...], bad: Any, values: Any, layout: Layout) -> None:
+def _refuse(box: Box, bad: Any, values: Any, layout: Layout) -> None:
     place, value = bad
     order = layout.rest + layout.slice_axes
     where = [0] * values.ndim
@@ -201,26 +138,47 @@ def _refuse(box: tuple[Range, ...], bad: Any, values: Any, layout: Layout) -> No
 def to_dask(x: Blocks, layout: Layout, exponent: int = 0) -> Any:
     """Return blocks as a Dask array with the axes, the unit and the chunks of the user's, read when it is computed."""
     da = need("dask.array", "dask", "working on Dask arrays")
-    made = da.map_blocks(
-        partial(read_of, x, layout, exponent),
-        chunks=x.space.chunks,
+    order, space = layout.rest + layout.slice_axes, x.space
+    grid = Grid(layout.inner_shape, [space.chunks[axis] for axis in order])
+    read: Any = partial(read_of, x, grid)
+    if any(spanned(box, grid) > SCATTERED * volume(box) for box in grid.boxes()):
+        owner = Owned(space, f"answer-{uuid.uuid4().hex}")
+        back = Returned(x.store, owner, grid, x.axis, x.parts, x.stored)
+        space.run(returned_of, space.groups(x.parts), x, back)
+        read = partial(back.get, dtype=x.dtype)
+    return da.map_blocks(
+        partial(chunk_of, read, layout, exponent),
+        chunks=space.chunks,
         dtype=x.dtype,
         meta=np.empty((0,) * len(layout.shape), x.dtype),
         name=f"qrank-{uuid.uuid4().hex}",
     )
-    return made
 
 
-def read_of(x: Blocks, layout: Layout, exponent: int, block_info: Any = None) -> np.ndarray:
+def spanned(box: Box, grid: Grid) -> int:
+    """Return how many entries of the matrix lie between the first and the last row, and column, of a box."""
+    ends = (
+        [flat(corner, sides) for corner in zip(*((a, b - 1) for a, b in some), strict=True)]
+        for some, sides in grid.sides(box)
+    )
+    return math.prod(last - first + 1 for first, last in ends)
+
+
+def read_of(x: Blocks, grid: Grid, box: Box) -> np.ndarray:
+    """Return what is in a box of the user's, (height, width), from the chunks as they are."""
+    rows, columns = (indices(*side) for side in grid.sides(box))
+    found = x.region(slice(int(rows[0]), int(rows[-1]) + 1), slice(int(columns[0]), int(columns[-1]) + 1))
+    return found[plain(rows - rows[0])][:, plain(columns - columns[0])]
+
+
+def chunk_of(read: Any, layout: Layout, exponent: int, block_info: Any = None) -> np.ndarray:
     """Return one chunk of the answer."""
     ranges = [(int(a), int(b)) for a, b in block_info[None]["array-location"]]
     order = layout.rest + layout.slice_axes
-    box, sides = [ranges[axis] for axis in order], layout.inner_shape
-    rows, columns = indices(box[:-2], sides[:-2]), indices(box[-2:], sides[-2:])
-    found = x.region(slice(int(rows[0]), int(rows[-1]) + 1), slice(int(columns[0]), int(columns[-1]) + 1))
-    found = found[plain(rows - rows[0])][:, plain(columns - columns[0])].reshape([b - a for a, b in box])
+    box = [ranges[axis] for axis in order]
+    found = read(box).reshape([b - a for a, b in box])
     if exponent:
-        kind = np.finfo(x.dtype)
+        kind = np.finfo(found.dtype)
         if exponent > kind.maxexp - 24:  # the data's own type ends here
             found = np.clip(found, np.ldexp(kind.min, -exponent), np.ldexp(kind.max, -exponent))
         found = np.ldexp(found, exponent)

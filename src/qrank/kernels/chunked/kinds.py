@@ -10,10 +10,12 @@ import numpy as np
 
 from ...errors import need
 from ...tensor import Layout
-from . import passes, steps
+from ..arrange import View
+from . import passes, steps, sums
 from .blocks import Blocks
 from .given import GLIMPSE, Chunked, sides
 from .ingest import to_dask
+from .turned import Sum, Turned, axes_of
 
 
 class BlocksKernels(Chunked):
@@ -44,7 +46,7 @@ class BlocksKernels(Chunked):
 
     def norm(self, t: Blocks) -> float:
         """Return ||T||_F."""
-        return passes.norm(t)
+        return sums.norm(t)
 
     def cast(self, t: Blocks, y: Blocks) -> Blocks:
         """Return t in the floating type of y."""
@@ -85,6 +87,40 @@ class BlocksKernels(Chunked):
     def advance(self, t: Any, x: Any, y: Any, observed: Any, ratio: float, last: Any = None, relax: float = 0.0) -> Any:
         """Return the residuals, with the next T."""
         return passes.advance(t, x, y, observed, ratio, last, relax)
+
+    def zeros(self, t: Blocks, shape: tuple[int, ...], work: Any) -> Sum:
+        """Return an array of zeros to add to."""
+        return Sum.zeros(t, shape)
+
+    def arranged(self, x: Blocks, view: View, offsets: Any, work: Any) -> Blocks:
+        """Return the stack that a view makes of an array: itself, or made when it is read."""
+        order, tube = axes_of(view)
+        if order == tuple(range(x.ndim)):
+            return x.reshape(view.stack_shape(x.shape))
+        return Turned.of(x, x.shape, (x.ndim - 2, tube), order)
+
+    def add_arranged(self, total: Sum, stack: Blocks, view: View, offsets: Any, weight: float) -> Sum:
+        """Return a sum with the stack of a view, which is written first unless frames can be made of it one by one."""
+        (order, tube), d = axes_of(view), total.ndim
+        same = order == tuple(range(d))
+        if stack.whole == (0 if same else 1) or (not same and any(axis < d - 2 for axis in order[:tube])):
+            stack = passes.forced(stack)
+        if not same:
+            back = np.argsort(order)
+            stack = Turned.of(stack, [total.shape[axis] for axis in order], (tube, d - 2), back.tolist())
+        return total.plus(stack, weight)
+
+    def single(self, t: Blocks) -> Blocks:
+        """Return t in single precision."""
+        return t if t.dtype == np.float32 else t.then(steps.Cast(np.dtype(np.float32)), dtype=np.float32)
+
+    def spread(self, y: Blocks, known: Blocks) -> float:
+        """Return the standard deviation of what is known; its size where all is equal, 1 where all is 0."""
+        return sums.spread(y, known)
+
+    def smoothness(self, y: Blocks, known: Blocks) -> np.ndarray:
+        """Return 1 for each axis: nothing is made of the order along the axes of an array in chunks."""
+        return np.ones(y.ndim)
 
     def keep(self, x: Blocks, y: Blocks, known: Blocks) -> Blocks:
         """Return x, its known entries those of y."""
@@ -178,7 +214,7 @@ class BlocksKernels(Chunked):
 
     def digest(self, a: Blocks) -> Any:
         """Return what tells this array from all others, however it is cut."""
-        return passes.digest(a)
+        return sums.digest(a)
 
 
 class Nothing:

@@ -31,7 +31,7 @@ def forced(a: Blocks) -> Blocks:
     if not a.steps:
         return a
     axis = 1 if a.whole == 0 else 0 if a.whole == 1 else a.axis
-    parts = _parts(a, axis)
+    parts = parts_along(a, axis)
     out = Blocks.new(a.space, a.shape, a.dtype, axis, parts)
     a.space.run(written_of, a.space.groups(parts), a, out)
     return out
@@ -43,7 +43,7 @@ def written_of(parts: list[Part], a: Blocks, out: Blocks) -> None:
         out.put(part, a.part(out.axis, part))
 
 
-def _parts(a: Blocks, axis: int) -> list[Part]:
+def parts_along(a: Blocks, axis: int) -> list[Part]:
     """Return the parts along an axis for passes that read and make so much of an array."""
     height = max(a.stored[0], math.prod(a.shape) // a.stored[1])
     if axis == 1:
@@ -66,7 +66,7 @@ def gram(t: Blocks, wide: bool, double: bool = False) -> np.ndarray:
     dtype = np.dtype(np.float64) if double else t.dtype
     t.space.fits(f"the Gram matrix of {n} x {n} with what decomposes it", 3 * n * n, dtype)
     axis = 0 if wide else 1
-    return t.space.run(gram_of, t.space.groups(_parts(t, axis), few=True), t, axis, n, dtype, added=True)
+    return t.space.run(gram_of, t.space.groups(parts_along(t, axis), few=True), t, axis, n, dtype, added=True)
 
 
 def gram_of(parts: list[Part], t: Blocks, axis: int, n: int, dtype: np.dtype) -> np.ndarray:
@@ -95,7 +95,7 @@ def short_side(t: Blocks, lam: float, r: int) -> tuple[np.ndarray, np.ndarray, b
 
 def lengths(t: Blocks, u: np.ndarray) -> np.ndarray:
     """Return the lengths of the columns of T_(3)^T U."""
-    squares = t.space.run(lengths_of, t.space.groups(_parts(t, 0)), t, t.space.small(u), added=True)
+    squares = t.space.run(lengths_of, t.space.groups(parts_along(t, 0)), t, t.space.small(u), added=True)
     return np.maximum(np.sqrt(squares), np.finfo(t.dtype).tiny)
 
 
@@ -128,7 +128,7 @@ def product(m: Any, t: Blocks) -> Blocks:
 def slope(turn: np.ndarray, b: Blocks, prox: Blocks, v: np.ndarray | None) -> np.ndarray:
     """Return B (turn^T B - P)^T, B = b or v^T b."""
     small = b.space.small
-    groups = b.space.groups(_parts(b, 1), few=True)
+    groups = b.space.groups(parts_along(b, 1), few=True)
     return b.space.run(slope_of, groups, small(turn), b, prox, None if v is None else small(v), added=True)
 
 
@@ -215,7 +215,7 @@ def advance(
     """Make of X the next T, and sum up the residuals; X itself is made on the way, and not kept."""
     space = y.space
     axis = {0: 1, 1: 0, None: t.axis}[x.whole]
-    parts = _parts(t, axis)
+    parts = parts_along(t, axis)
     out = Blocks.new(space, t.shape, t.dtype, axis, parts)
     seen = Blocks.new(space, t.shape, t.dtype, axis, parts) if last is not None else None
     found = space.run(advance_of, space.groups(parts), t, x, y, known, ratio, relax, out, last and last[0], seen)
@@ -253,37 +253,3 @@ def advance_of(
         out.put(part, found.t)
         told.append(found[:5])
     return told
-
-
-def norm(t: Blocks) -> float:
-    """Return ||T||_F."""
-    return math.sqrt(math.fsum(t.space.run(squares_of, t.space.groups(_parts(t, t.axis)), t)))
-
-
-def squares_of(parts: list[Part], t: Blocks) -> float:
-    """Return the sum of the squares of parts."""
-    found = (np.ascontiguousarray(t.part(t.axis, part)) for part in parts)
-    return math.fsum(float(np.vdot(a, a)) for a in found)
-
-
-def digest(a: Blocks) -> int:
-    """Return a number that depends on every bit and its place, and not on how the array is cut into chunks."""
-    groups = a.space.groups(_parts(a, a.axis))
-    return sum(a.space.run(digest_of, groups, a)) % (1 << 64)
-
-
-def digest_of(parts: list[Part], a: Blocks) -> int:
-    """Return what parts add to the digest: of each entry, its bits mixed with its place."""
-    total = 0
-    for part in parts:
-        first = part[0] * (a.stored[1] if a.axis == 0 else 1)
-        for i, row in enumerate(np.ascontiguousarray(a.part(a.axis, part))):
-            bits = row.view(f"u{a.dtype.itemsize}").astype(np.uint64)
-            start = first + i * a.stored[1]
-            with np.errstate(over="ignore"):
-                bits ^= np.arange(start, start + len(bits), dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-                bits *= np.uint64(0xBF58476D1CE4E5B9)
-                bits ^= bits >> np.uint64(31)
-                bits *= np.uint64(0x94D049BB133111EB)
-                total += int(bits.sum(dtype=np.uint64))
-    return total

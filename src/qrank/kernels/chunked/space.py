@@ -43,6 +43,7 @@ class Space:
     def __init__(self, shape: tuple[int, int, int], dtype: np.dtype, chunks: Any = None) -> None:
         n3, n1, n2 = self.shape = shape
         self.dtype, self.chunks, self.pixels = dtype, chunks, n1 * n2
+        self.first: Space | None = None  # whose folder is removed when nobody refers to it
         self.wide = self.pixels <= n3  # T_(3) is: the Gram matrix of pixels is the smaller one
         client, self.slots, self.memory = scheduler()
         self.together = client is not None  # other processes compute
@@ -56,6 +57,14 @@ class Space:
 
     def __reduce__(self) -> Any:
         raise TypeError("a space is not sent to workers")
+
+    def turned(self, shape: tuple[int, int, int]) -> Space:
+        """Return the same room for another arrangement of the array."""
+        found = object.__new__(Space)
+        found.__dict__.update(self.__dict__)
+        found.shape, found.pixels, found.first = shape, shape[1] * shape[2], self
+        found.wide = found.pixels <= shape[0]
+        return found
 
     def parts(self, axis: int, other: int, dtype: np.dtype | None = None) -> list[Part]:
         """Return the parts of rows (axis 0) or columns (axis 1), whole images' rows if possible, ``other`` numbers each."""

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-WHOLE_ROWS = 1 << 12  # bytes below which it is faster to read whole rows of a file than to skip what is not wanted
+SKIPPED = 1 << 14  # bytes between two pieces that take as long to read as to skip
 AT_ONCE = 1 << 22  # bytes that are then read together
 
 
@@ -144,7 +144,7 @@ def read_part(file: Path, rows: slice, columns: slice) -> np.ndarray:
             return out
         if right - left == width:
             _fill(stream, begin + first * width * dtype.itemsize, out)
-        elif (right - left) * dtype.itemsize >= WHOLE_ROWS:
+        elif (width - right + left) * dtype.itemsize >= SKIPPED:
             for i, row in enumerate(out):
                 _fill(stream, begin + ((first + i) * width + left) * dtype.itemsize, row)
         else:
