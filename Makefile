@@ -7,36 +7,42 @@ FAST := tests/checkpoint/test_lock.py tests/checkpoint/test_tree.py tests/cli te
 	tests/tables tests/transforms tests/test_api.py tests/fit tests/test_metrics.py tests/test_penalties.py tests/test_rooms.py \
 	tests/test_tensor.py
 
+# Two processes with one thread of BLAS each: two cores are busy where one process with two threads leaves one idle. Tests of threads
+# set the number that they need.
+WORKERS ?= 2
+ONE := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
+PYTEST := -m pytest -n $(WORKERS) --dist worksteal
+
 .PHONY: demo test test-long test-oldest test-on coverage fuzz mutate lint bench bench-quick docs dist clean
 
 demo: .venv/ready
 	$(BIN)/qrank demo --report demo-report.html
 
 test: .venv/ready
-	$(BIN)/python -m pytest
+	$(ONE) $(BIN)/python $(PYTEST)
 
 fuzz: .venv/ready
-	QRANK_FUZZ=$(or $(QRANK_FUZZ),2000) $(BIN)/python -m pytest tests/fuzz
+	QRANK_FUZZ=$(or $(QRANK_FUZZ),2000) $(ONE) $(BIN)/python $(PYTEST) tests/fuzz
 
 mutate: .venv/ready
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python tests/mutation/mutants.py
+	$(ONE) $(BIN)/python tests/mutation/mutants.py
 
 test-long: .venv/ready
-	QRANK_LONG=1 $(BIN)/python -m pytest
+	QRANK_LONG=1 $(ONE) $(BIN)/python $(PYTEST)
 
 # With the oldest versions that pyproject.toml allows, on the oldest Python that is there.
 test-oldest: .venv-oldest/ready
-	.venv-oldest/bin/python -m pytest $(FAST)
+	$(ONE) .venv-oldest/bin/python $(PYTEST) $(FAST)
 
 # With another interpreter: make test-on PY=python3.12
 PY ?= $(PYTHON)
 test-on: .venv-$(notdir $(PY))/ready
-	.venv-$(notdir $(PY))/bin/python -m pytest $(FAST)
+	$(ONE) .venv-$(notdir $(PY))/bin/python $(PYTEST) $(FAST)
 
 # Lines and branches of src/ that the tests reach, processes that they start included; nothing is left out of the count.
 coverage: .venv/ready
 	$(BIN)/python -m coverage erase
-	$(BIN)/python -m coverage run -m pytest
+	$(ONE) $(BIN)/python -m coverage run $(PYTEST)
 	$(BIN)/python -m coverage combine --quiet
 	$(BIN)/python -m coverage report --fail-under=95
 

@@ -5,6 +5,7 @@ import pytest
 import scipy.io
 
 import qrank
+from conftest import LONG
 from qrank.errors import InputError, KindError
 from qrank.methods import METHODS, kronecker
 from qrank.methods.fibres import conditioned, fibre_axes, known_fibres
@@ -181,6 +182,7 @@ def test_counts_of_stations_and_days(rng):
 
 
 @pytest.mark.data
+@pytest.mark.skipif(not LONG, reason="make test-long: a quarter of a minute, for one figure of docs/accuracy.md")
 def test_whole_station_days_of_a_metro(data):
     y = scipy.io.loadmat(data / "traffic" / "hangzhou-metro.mat")["tensor"].astype(float)
     draw = np.random.RandomState(1000).rand(80, 25)

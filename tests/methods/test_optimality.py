@@ -141,7 +141,7 @@ def test_third_mode_methods(data, case):
     frames = [cp.reshape(v[np.arange(x.size).reshape(SHAPE)[..., k].ravel()], SHAPE[:2], order="C") for k in range(3)]
     norms = sum(w * cp.normNuc(sum(q[k, i] * frames[k] for k in range(3))) for i, w in enumerate(weights))
     best = solved(norms, [known(v, x, observed)])
-    ours = qrank.complete(x, observed, method=name, rho=1, tol=1e-9, max_steps=10000, **given)
+    ours = qrank.complete(x, observed, method=name, rho=1, mu0=1.0, tol=1e-9, max_steps=10000, **given)
     assert slices_norm(ours.x, q, weights) == pytest.approx(best, rel=1e-6)
     assert ours.history[-1].objective == pytest.approx(best, rel=1e-6)
 
@@ -159,7 +159,7 @@ def test_halrtc_multipliers_certify_the_answer():
     """Sum Y_i = 0 off Omega, ||Y_i(i)||_op <= alpha_i, and <sum Y_i, T> is the objective: no gap."""
     rng = np.random.default_rng(0)
     problem = Problem.of(rng.random((6, 7, 8)), rng.random((6, 7, 8)) < 0.6)
-    state, step = run(HaLRTC(rho=1), problem, 2000)
+    state, step = run(HaLRTC(rho=1), problem, 800)
     total = np.where(problem.observed, state.mu * state.w, 0)
     multipliers = [state.mu * u for u in state.u]
     multipliers.append(total - sum(multipliers))  # the last one is kept as the sum of all
@@ -172,7 +172,7 @@ def test_latent_multiplier_certifies_the_answer():
     """A = 0 off Omega, ||A_(k)||_op <= 1 for every k, and <A, Y> is the objective: no gap."""
     rng = np.random.default_rng(0)
     problem = Problem.of(rng.random((6, 7, 8)), rng.random((6, 7, 8)) < 0.6)
-    state, step = run(Latent(rho=1), problem, 3000)
+    state, step = run(Latent(rho=1), problem, 1000)
     a = state.a / state.eta
     assert not a[~problem.observed].any()
     for k in range(3):
@@ -180,13 +180,13 @@ def test_latent_multiplier_certifies_the_answer():
     assert np.vdot(a, problem.y) == pytest.approx(step.objective, rel=1e-6)
 
 
-@pytest.mark.parametrize("levels", [1, 3])
-def test_f_tnn_multiplier_certifies_the_answer(levels):
+@pytest.mark.parametrize(("levels", "steps"), [(1, 800), (3, 1200)])
+def test_f_tnn_multiplier_certifies_the_answer(levels, steps):
     """W^T R = 0 off Omega, ||mu R^(i)||_op <= w_i, and <mu W^T R, Y> is the objective: no gap."""
     rng = np.random.default_rng(0)
     problem = Problem.of(rng.random((6, 7, 8)), rng.random((6, 7, 8)) < 0.6)
-    method = METHODS["f-tnn"].configured(rho=1, levels=levels)
-    state, step = run(method, problem, 3000)
+    method = METHODS["f-tnn"].configured(rho=1, mu0=1.0, levels=levels)
+    state, step = run(method, problem, steps)
     found = unpacked(state.r).astype(float) if isinstance(state.r, Packed) else state.r
     r, w = state.mu * found, Framelet(8, "cubic", levels)
     back = w.backward(r)

@@ -52,6 +52,22 @@ def test_another_unit_changes_the_last_digits_only(name, data):
         assert np.abs(there - here).max() < (1e-3 if name in SINGLE else 2e-6), c
 
 
+@pytest.mark.parametrize(
+    ("name", "option"),
+    [*((name, {"mu0": 1e3}) for name in ("vmtqn", "motqn", "tnn", "halrtc", "f-tnn", "slicewise")),
+     ("silrtc", {"beta0": 1e3}), ("latent", {"eta0": 1e-4}), ("vmtqn", {"rho": 50.0}), ("latent", {"rho": 50.0})],
+)  # fmt: skip
+def test_a_run_that_is_over_before_anything_has_spread_says_so(name, option, data):
+    """Its residuals are small, and its answer is near the zeros that it begins with."""
+    x, known = data
+    x = x + 5 * np.abs(x).max()
+    with pytest.warns(qrank.ConvergenceWarning, match="missing entries are drawn towards 0"):
+        off = qrank.complete(x, known, name, **option).x
+    usual = qrank.complete(x, known, name).x
+    assert off[~known].mean() < 0.5 * usual[~known].mean()
+    assert usual[~known].mean() > 0.8 * x[~known].mean()
+
+
 @pytest.mark.parametrize("option", [{"mu0": 1e8}, {"mu0": 1e300}, {"mu0": 1e-300}, {"mu_max": 1e-300}, {"rho": 1e200}])
 @pytest.mark.parametrize("name", ["vmtqn", "motqn", "tnn", "halrtc", "f-tnn"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -230,7 +230,7 @@ def test_default_and_paper_agree_in_quality(rng):
 
 @pytest.mark.parametrize(
     ("method", "shape"),
-    [("vmtqn", (60, 300, 400)), ("tnn", (60, 300, 400)), ("motqn", (60, 300, 400)), ("vmtqn", (8000, 32, 32)), ("tnn", (8000, 32, 32))],
+    [("vmtqn", (60, 150, 200)), ("tnn", (60, 150, 200)), ("motqn", (60, 150, 200)), ("vmtqn", (8000, 32, 32)), ("tnn", (3000, 32, 32))],
 )  # fmt: skip
 def test_memory_is_at_most_four_times_the_data(method, shape, rng):
     """On arrays that are large beside what each thread works in; NaN makes the copy of the data necessary."""
@@ -260,6 +260,7 @@ def test_a_run_that_starts_with_a_huge_mu_has_settled_not_converged(rng, preset)
     """Nothing is done there: X is the zero-filled data, however the stopping rule is met."""
     x = low_rank(rng, (12, 11, 9), rank=2, directions=2)
     known = rng.random(x.shape) < 0.5
-    found = qrank.complete(x, known, "vmtqn", mu0=1e8, preset=preset)
+    with pytest.warns(qrank.ConvergenceWarning, match=r"begin at mu = 1e\+08.*missing entries are drawn towards 0"):
+        found = qrank.complete(x, known, "vmtqn", mu0=1e8, preset=preset)
     assert np.abs(found.x[~known]).max() < 1e-3 * np.abs(x).max()
     assert found.status is qrank.Status.SETTLED

@@ -32,8 +32,8 @@ def test_empty_parts_are_counted():
     [("random", "scattered"), ("fibres", "whole fibres"), ("frames", "whole slices"), ("blocks", "in blocks")],
 )
 def test_pattern_is_named(pattern, says):
-    known = observed((40, 40, 12), 0.6, pattern, rng=0)
-    found = inspect(low_q_rank((40, 40, 12), r=2, rng=0), known)
+    known = observed((40, 40, 6), 0.6, pattern, rng=0)
+    found = inspect(low_q_rank((40, 40, 6), r=2, rng=0), known)
     assert says in found.pattern
 
 

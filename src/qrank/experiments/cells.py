@@ -8,6 +8,7 @@ import re
 import time
 import warnings
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -53,7 +54,7 @@ class Cell:
         >>> Cell("video", "vmtqn", 0.3, options='{"penalty": "log-sum"}').label
         'vmtqn, penalty log-sum'
         """
-        return ", ".join([self.method, *(f"{name} {value}" for name, value in json.loads(self.options).items())])
+        return _label(self.method, self.options)
 
     @property
     def key(self) -> str:
@@ -149,6 +150,12 @@ def revision(name: str) -> int:
         return sum(kind.revision for kind in METHODS.values())
     kind = METHODS[name]
     return kind.revision + (revision(kind.after) if kind.after else 0)
+
+
+@cache
+def _label(method: str, options: str) -> str:
+    """Return what `Cell.label` does: of thousands of cells it is asked after each one of them."""
+    return ", ".join([method, *(f"{name} {value}" for name, value in json.loads(options).items())])
 
 
 @dataclass(eq=False)

@@ -61,7 +61,7 @@ from ..transforms.framelets import usual_levels
 from . import needs
 from .base import Method
 from .needs import Needs, Size
-from .schedule import DIGITS, FIRST, most, within
+from .schedule import DIGITS, FIRST, first, most
 
 TOGETHER = 1 << 17  # entries of the slices that are worked on together
 COLUMNS = 1 << 18  # numbers of R that are unpacked together
@@ -115,9 +115,9 @@ class Analysis(Method):
         x = problem.stack.copy()
         transform, _ = self.transform(problem.layout.n3)
         z, shape = x.astype(np.float32 if self._short else x.dtype), (transform.r, *x.shape[1:])
-        mu = self.mu0 * problem.scale if self.mu0 is not None else 1 / (FIRST * (_largest(transform, z, work) or 1.0))
+        mu = first(problem, 1 / (FIRST * (_largest(transform, z, work) or 1.0)), self.mu0, self.rho)
         z[...] = x
-        mu = min(within(mu, problem), most(self.mu_max, problem))
+        mu = min(mu, most(self.mu_max, problem))
         return State(x, z, packed.zeros(shape) if self._short else np.zeros(shape, x.dtype), mu)
 
     def step(self, problem: Problem, state: State, work: Workspace) -> tuple[State, Step]:

@@ -43,7 +43,7 @@ from ..tensor import Layout
 from . import needs
 from .base import Method
 from .needs import Needs, Size
-from .schedule import FIRST, most, within
+from .schedule import FIRST, first, most
 from .weights import check_weights, mode_weights
 
 
@@ -95,15 +95,14 @@ class Latent(Method):
     def init(self, problem: Problem, work: Workspace) -> State:
         """Start from X_k = 0 and A = Y."""
         y, gamma = problem.y, self._weights(problem)
-        if self.eta0 is not None:
-            mu = problem.scale / self.eta0
-        else:
-            mu = 1 / (FIRST * (max(unfolding_norm(y, k) / g for k, g in enumerate(gamma)) or 1.0))
+        usual = 1 / (FIRST * (max(unfolding_norm(y, k) / g for k, g in enumerate(gamma)) or 1.0))
+        given = None if self.eta0 is None else 1 / max(self.eta0, 1e-300)
+        mu = first(problem, usual, given, self.rho, "eta0")
         return State(
             [np.zeros_like(y) for _ in y.shape],
             np.zeros_like(y),
             y.copy(),
-            max(1 / within(mu, problem), self._least(problem)),
+            max(1 / mu, self._least(problem)),
         )
 
     def step(self, problem: Problem, state: State, work: Workspace) -> tuple[State, Step]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 import numpy as np
 
 from .. import kernels
+from ..errors import ConvergenceWarning
 from ..problem import Problem
 
 FIRST = 0.9  # the first threshold, as a share of the largest singular value of the zero-filled data
@@ -16,6 +18,7 @@ LIMITS = (
     (1e8, 1e30),
 )  # thresholds so far above and below the data's norm only overflow: in double, single
 DIGITS = 1e-6  # a tolerance from which on single precision serves for multipliers
+LATE, HASTY = 10.0, 2.0  # a first mu so many times the usual one, or such a rho, leave what is missing near 0
 MOST = 1e10  # mu times the data's norm at which baselines hold it
 CAREFUL = 1.1  # rho where few singular values explain much: the paper's
 HALF = 0.5  # of what is known not yet explained: before that, mu grows as fast as the mask allows
@@ -53,6 +56,32 @@ def within(mu: float, problem: Problem) -> float:
 def most(given: float | None, problem: Problem) -> float:
     """Return where mu stops growing, in the problem's unit: as given in the data's, or MOST over the data's norm."""
     return within(MOST / problem.size if given is None else given * problem.scale, problem)
+
+
+def first(problem: Problem, usual: float, given: float | None, rho: float | None, name: str = "mu0") -> float:
+    """Return the first mu, in the problem's unit: as given in the data's, or the usual one.
+
+    What is missing begins at 0 and is filled while mu grows. Where that begins far beyond the usual mu, or grows by too much in a
+    step, the run is over before anything has spread, and its residuals do not show it: a warning does. With rho = 1 it can wait.
+
+    >>> problem = Problem.of(np.eye(3), np.eye(3) < 1)
+    >>> first(problem, 0.5, None, None), first(problem, 0.5, 2.0, None), first(problem, 0.5, 1e3, 1.0)
+    (0.5, 2.0, 1000.0)
+    """
+    mu = usual if given is None else given * problem.scale
+    if mu > LATE * usual and rho != 1:
+        warnings.warn(
+            f"{name} lets the run begin at mu = {mu / problem.scale:.2g}, where {usual / problem.scale:.2g} is usual for these data:"
+            " it is over before anything has spread, and missing entries are drawn towards 0; leave it out",
+            ConvergenceWarning, stacklevel=2,
+        )  # fmt: skip
+    elif rho is not None and rho > HASTY:
+        warnings.warn(
+            f"with rho = {rho:.3g} the run is over before anything has spread, and missing entries are drawn towards 0;"
+            f" leave it out, or take one of 1 to {HASTY:g}",
+            ConvergenceWarning, stacklevel=2,
+        )  # fmt: skip
+    return within(mu, problem)
 
 
 def pace(problem: Problem) -> float:

@@ -60,7 +60,7 @@ from ..tensor import Layout
 from . import needs
 from .base import Method
 from .needs import Needs, Size
-from .schedule import DIGITS, FIRST, most, within
+from .schedule import DIGITS, FIRST, first, most
 from .weights import check_weights, mode_weights
 
 
@@ -118,10 +118,8 @@ class SiLRTC(Method):
     def init(self, problem: Problem, work: Workspace) -> SiLRTCState:
         """Start from X = T, zero where missing."""
         alpha = mode_weights("alpha", self.alpha, problem)
-        beta = first_coupling(problem, alpha) if self.beta0 is None else self.beta0 * problem.scale
-        return SiLRTCState(
-            problem.y.copy(), problem.y.copy(), 1.0, min(within(beta, problem), most(self.beta_max, problem))
-        )
+        beta = first(problem, first_coupling(problem, alpha), self.beta0, self.rho, "beta0")
+        return SiLRTCState(problem.y.copy(), problem.y.copy(), 1.0, min(beta, most(self.beta_max, problem)))
 
     def step(self, problem: Problem, state: SiLRTCState, work: Workspace) -> tuple[SiLRTCState, Step]:
         """Run one round of block coordinate descent (Algorithm 1 of the paper)."""
@@ -212,7 +210,7 @@ class HaLRTC(Method):
     def init(self, problem: Problem, work: Workspace) -> HaLRTCState:
         """Start from X = T, zero where missing, and Y_i = 0."""
         alpha = mode_weights("alpha", self.alpha, problem)
-        mu = within(first_coupling(problem, alpha) if self.mu0 is None else self.mu0 * problem.scale, problem)
+        mu = first(problem, first_coupling(problem, alpha), self.mu0, self.rho)
         # The multipliers are most of the memory, and single precision serves unless tol is small.
         dtype = np.dtype(np.float32) if self.tol >= DIGITS else problem.y.dtype
         u = [np.zeros(problem.y.shape, dtype) for _ in range(np.count_nonzero(alpha) - 1)]

@@ -36,7 +36,7 @@ from . import needs
 from .base import Method
 from .doubts import check_noise, checked_outliers
 from .needs import Needs, Size
-from .schedule import AGAIN, AGAIN_RHO, AGAIN_STEPS, BEYOND, EVEN, FIRST, growth, most, pace, whole, within
+from .schedule import AGAIN, AGAIN_RHO, AGAIN_STEPS, BEYOND, EVEN, FIRST, first, growth, most, pace, whole, within
 
 # The paper's settings, of which a method takes those that it has
 PAPER = dict(rho=1.1, mu0=1e-4, mu_max=1e10, tol=1e-8, absolute=True, penalty="nuclear", update_every=1, start="pca")
@@ -136,8 +136,9 @@ class Recipe(Method):
             return self._resumed(problem, work)
         t, prior = kernels.of(problem.y).copy(problem.stack), self.prior(problem)
         state, fit = prior.start(t, work), self.fitted(problem).start(problem, t)
-        mu = 1 / (FIRST * (prior.size(t, state, work) or 1.0)) if self.mu0 is None else self.mu0 * problem.scale
-        mu, rho = min(within(mu, problem), 1 / (self._least(problem) or 1e-300)), self.rho or pace(problem)
+        grows = self.rho if self.fitted(problem).exact else 1.0  # else mu stops where the noise is, and waits
+        mu = first(problem, 1 / (FIRST * (prior.size(t, state, work) or 1.0)), self.mu0, grows)
+        mu, rho = min(mu, 1 / (self._least(problem) or 1e-300)), self.rho or pace(problem)
         looks = self.rho is None and self.fitted(problem).exact and not self.absolute
         if looks and self.mu0 is None:
             # As long as X = 0, T on Omega becomes Y (1 + 1/rho + 1/rho^2 + …): start where that ends.
