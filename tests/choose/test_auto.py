@@ -54,6 +54,21 @@ def test_errors_are_honest(rng):
     assert np.sqrt(np.mean(miss[unsure] ** 2)) > 2 * np.sqrt(np.mean(miss[~unsure] ** 2))
 
 
+def test_noise_is_known_to_all_that_is_tried(rng):
+    """Known entries become estimates with errors of their own, and the local model gains on the views alone."""
+    film, sigma = qrank.data.clip(20, 40, 48, colour=False), 0.05
+    y, known = film + sigma * rng.standard_normal(film.shape), rng.random(film.shape) < 0.4
+    found, views = (qrank.complete(y, known, noise=sigma, effort=effort) for effort in ("balanced", "fast"))
+    assert {one.name.split(",")[0] for one in found.choice.trials} == {"views", "vmtqn"}
+    assert len(found.choice.trials) >= 4
+    assert psnr(found.x, film) > psnr(views.x, film) + 0.3
+    for some in (known, ~known):
+        miss, told = np.abs(found.x - film)[some], found.error[some]
+        assert (miss <= 1.645 * told).mean() == pytest.approx(0.9, abs=0.06)
+    assert (found.error[known] < sigma).all()
+    assert np.sqrt(np.mean(np.square(found.x - film)[known])) < 0.7 * sigma
+
+
 def test_kriging_is_for_places_and_days_not_for_text_on_a_film(film):
     """Both lack whole fibres; in a picture the neighbours tell, and kriging would take most of the time."""
     known = np.ones(film.shape, bool)

@@ -39,8 +39,9 @@ def test_the_median_is_that_of_random_matrices(rng):
         assert np.median(np.linalg.eigvalsh(noise @ noise.T / m)) == pytest.approx(noise_median(n / m), rel=0.03)
 
 
-@pytest.mark.parametrize("sigma", [0.05, 0.1])
+@pytest.mark.parametrize("sigma", [0.01, 0.03, 0.1])
 def test_with_holes(sigma, rng):
+    """What the model cannot tell of a hidden entry is not taken for noise: without that, 0.01 would be 0.017 here."""
     x = film(20, 48, 60)
     found = level(Problem.of(x + sigma * rng.standard_normal(x.shape), rng.random(x.shape) < 0.3, (1, 2)), rng)
     assert found == pytest.approx(sigma, rel=0.15)

@@ -50,7 +50,7 @@ def test_with_all_known_noise_is_the_prox_itself(rng):
     assert found.status is qrank.Status.CONVERGED
 
 
-@pytest.mark.parametrize("method", ["vmtqn", "views"])
+@pytest.mark.parametrize("method", ["vmtqn", "views", "joined", "patches", "auto"])
 def test_noise_is_taken_away(method, rng):
     x = np.repeat(low_rank(rng, (24, 22, 4), rank=2, directions=2), 4, axis=2)
     sigma = 0.3 * x.std()

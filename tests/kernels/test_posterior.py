@@ -36,6 +36,21 @@ def test_mean_and_variance_are_those_of_the_dense_conditional(drawn, dtype, tol)
         np.testing.assert_allclose(found.variance[i], variance, rtol=tol)
 
 
+@pytest.mark.parametrize(("dtype", "tol"), [(np.float64, 1e-9), (np.float32, 1e-4)])
+def test_with_noise_x_is_what_bayes_says_of_it_everywhere(drawn, dtype, tol):
+    """x ~ N(m, S), S = B B^T + e2 I, y = (x + noise)_o: E x = m + S_:o (S_oo + s2 I)^-1 (y - m)_o, known or not."""
+    law, y, known = drawn
+    law = law._replace(s2=0.7)
+    single = law._replace(m=law.m.astype(dtype), b=law.b.astype(dtype))
+    found = conditional(single, pairs(single.b), np.where(known, y, 0).astype(dtype), known)
+    s = law.b @ law.b.T + law.e2 * np.eye(30)
+    for i in range(len(y)):
+        o = known[i]
+        gain = np.linalg.solve(s[np.ix_(o, o)] + law.s2 * np.eye(o.sum()), s[o]).T
+        np.testing.assert_allclose(found.mean[i], law.m + gain @ (y[i] - law.m)[o], rtol=tol, atol=tol)
+        np.testing.assert_allclose(found.variance[i], np.diag(s - gain @ s[o]), rtol=tol)
+
+
 def test_leaving_out_is_what_hiding_the_entry_gives(drawn):
     law, y, known = drawn
     found = conditional(law, pairs(law.b), np.where(known, y, 0), known)

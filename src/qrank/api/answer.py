@@ -57,7 +57,7 @@ def answered(
     run, records = _followed(problem, method, rng, on_step, journal, again=problem.start is not None)
     journal.flush()
     error = run.deviation()
-    if error is not None:
+    if error is not None and method.fit.exact:
         error = np.where(problem.observed, 0, error)
     x, transform = run.answer(), run.learned()
     outliers = method.outliers_of(problem, run.state)
@@ -71,7 +71,9 @@ def _followed(
     """Return a run to its end, with its records, after the method whose answer it starts from."""
     records: list[Record] = []
     if method.after is not None:
-        first, records = _followed(problem, method_named(method.after).configured(), rng, on_step, journal, again)
+        noise = {} if method.noise_level is None else {"noise": method.noise_level}
+        before = method_named(method.after).configured(**noise)
+        first, records = _followed(problem, before, rng, on_step, journal, again)
         if first.status in (Status.DIVERGED, Status.INTERRUPTED):
             return first, records
         problem = replace(problem, start=first.answer().reshape(problem.y.shape))

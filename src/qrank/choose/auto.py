@@ -73,7 +73,7 @@ class Tried(NamedTuple):
 
     def filled(self, mixture: Mixture, problem: Problem) -> np.ndarray:
         """Return the mean of a mixture, cut if that pays, known entries as they are."""
-        return mixture.filled(problem, known_range(problem) if self.cut else None)
+        return mixture.filled(problem, known_range(problem) if self.cut else None, self.trial.limits.fit.exact)
 
     def of_trial(self) -> np.ndarray:
         """Return the weighted mean of the answers that were tried."""
@@ -88,7 +88,7 @@ def tried(problem: Problem, auto: Auto, rng: np.random.Generator, on_step: OnSte
         region.without(np.flatnonzero(hidden(region.observed, rng, region.ignored))), rng, on_step, journal, auto
     )
     try:
-        _try_all(trial, auto.effort)
+        _try_all(trial, auto.effort, auto.noise_level)
     except Stopped:
         trial.stopped = True
     return Tried(trial, box, *_weighed(trial, region, box is not None))
@@ -100,7 +100,7 @@ def choose(problem: Problem, auto: Auto, rng: np.random.Generator, on_step: OnSt
     if (names := kernels.of(problem.y).among) is not None:
         run, records, choice = best_of(problem, names, rng, on_step, journal)
         return Chosen(run.answer(), None, run.status, records, choice, judged=False)
-    if auto.effort == "fast" or auto.noise is not None or problem.count < FEW:
+    if auto.effort == "fast" or problem.count < FEW:
         return _fast(problem, rng, on_step, begun, journal, auto, simply=problem.count == 1)
     found = tried(problem, auto, rng, on_step, journal)
     trial, whole = found.trial, found.box is None
@@ -119,14 +119,14 @@ def choose(problem: Problem, auto: Auto, rng: np.random.Generator, on_step: OnSt
             return _fast(problem, rng, None, begun, journal, auto, steps=BRIEF, stopped=True)
         mixture = Mixture.of(found.weights, trial.done)
     x, wider = found.filled(mixture, source.problem), 1.0
-    spread = found.spread(signs_of(source.problem, x, mixture), x.shape)
+    spread = found.spread(signs_of(source.problem, x, mixture, auto.fit.exact), x.shape)
     del mixture
     at = source.problem.held_out
     if source is final and at is not None and len(at) >= FEW:
-        spread = calibrated(spread, at, x.reshape(-1)[at] - source.problem.held_out_values)
+        spread = calibrated(spread, at, x.reshape(-1)[at] - source.problem.held_out_values, final.s2)
     blind = auto.undetermined(problem) & ~problem.settled
     judged = not blind.any() or _were_hidden(trial.problem, auto)
-    error = told_error(problem, x, spread, blind, judged)
+    error = told_error(problem, x, spread, blind, judged, final.s2)
     ready = [name for name in found.names if name in source.done]
     main = source.done[max(ready, key=found.weights.__getitem__)]
     records = [record for one in source.done.values() for record in one.records]
@@ -136,13 +136,20 @@ def choose(problem: Problem, auto: Auto, rng: np.random.Generator, on_step: OnSt
     return Chosen(x, error, Status.INTERRUPTED if final.stopped else main.status, records, choice, judged)
 
 
-def told_error(problem: Problem, x: np.ndarray, spread: np.ndarray, blind: np.ndarray, judged: bool) -> np.ndarray:
-    """Return the standard errors, made of the spread in place, and put what is known into x.
+def told_error(
+    problem: Problem, x: np.ndarray, spread: np.ndarray, blind: np.ndarray, judged: bool, s2: float
+) -> np.ndarray:
+    """Return the standard errors, made of the spread in place, and put what is known exactly into x.
 
-    Where nothing that was hidden tells of entries, they may be anywhere among the known values.
+    Of what is known with noise of variance s2 the other entries tell with the error e that missing ones have, and the two together have
+    the variance e^2 s2 / (e^2 + s2). Where nothing that was hidden tells of entries, they may be anywhere among the known values.
     """
-    np.copyto(x, problem.y, where=problem.observed, casting="same_kind")
-    error = np.multiply(spread, ~problem.observed, out=spread)
+    if s2 > 0:
+        error = spread
+        np.copyto(error, error * np.sqrt(s2 / (np.square(error) + s2)), where=problem.observed)
+    else:
+        np.copyto(x, problem.y, where=problem.observed, casting="same_kind")
+        error = np.multiply(spread, ~problem.observed, out=spread)
     if not judged:
         np.copyto(error, np.maximum(error, problem.spread), where=blind)
     return error
@@ -194,40 +201,42 @@ def _fast(
     return Chosen(found.x, None, Status.INTERRUPTED if stopped else found.status, found.records, choice)
 
 
-def _try_all(trial: Runner, effort: str) -> None:
-    """Run all candidates on what is left known; those that start from a better answer come after it."""
+def _try_all(trial: Runner, effort: str, noise: float | None) -> None:
+    """Run all candidates on what is left known; those that start from a better answer come after it.
+
+    Simple fills leave what is known as it is, so with noise they are not tried.
+    """
     problem = trial.problem
-    for candidate in candidates.simple(problem):
+    for candidate in candidates.simple(problem) if noise is None else []:
         found = trial.run(candidate)
         same = [o for o in trial.done.values() if o is not found and np.array_equal(o.x, found.x)]
         if same:
             del trial.done[candidate.name]
-    fill = min(trial.done, key=lambda name: trial.held_out(trial.done[name].x))
-    first = candidates.views(problem, effort)
+    fills = list(trial.done)
+    first = candidates.views(problem, effort, noise)
     trial.run(first)
-    for candidate in candidates.single(problem, effort):
+    for candidate in candidates.single(problem, effort, noise):
         trial.run(candidate)
     errors = {name: trial.held_out(one.x) for name, one in trial.done.items()}
-    starts = [first.name]
-    if errors[fill] < NEAR * errors[first.name]:
+    best, fill = first.name, min(fills, key=errors.__getitem__, default=None)
+    if fill is not None and errors[fill] < NEAR * errors[best]:
         again = Candidate(f"views from {fill}", first.method, fill)
         trial.run(again, trial.done[fill].x)
         errors[again.name] = trial.held_out(trial.done[again.name].x)
-        starts = [min((first.name, again.name), key=errors.__getitem__)]
-    for name in starts:
-        views = trial.done[name].method
-        assert isinstance(views, Views)
-        for joined in candidates.joined(problem, name, views.depth, effort):
-            _try_patches(trial, joined, trial.done[name].x, HOPELESS * errors[name])
+        best = min((first.name, again.name), key=errors.__getitem__)
+    views = trial.done[best].method
+    assert isinstance(views, Views)
+    for joined in candidates.joined(problem, best, views.depth, effort, noise):
+        _try_patches(trial, joined, trial.done[best].x, HOPELESS * errors[best], noise)
 
 
-def _try_patches(trial: Runner, joined: Candidate, start: np.ndarray, losing: float) -> None:
+def _try_patches(trial: Runner, joined: Candidate, start: np.ndarray, losing: float, noise: float | None) -> None:
     """Run the patches beside the views, and then alone, round after round as long as that pays."""
     method, before = joined.method, joined
     assert isinstance(method, Joined)
     found = trial.run(joined, start, losing)
     for k in range(1, ROUNDS + 1):
-        error, one = trial.held_out(found.x), candidates.alone(joined, method.shape, before, k)
+        error, one = trial.held_out(found.x), candidates.alone(joined, method.shape, before, k, noise)
         found, before = trial.run(one, found.x, losing), one
         if trial.held_out(found.x) >= GOES_ON * error:
             return
@@ -241,7 +250,7 @@ def _weighed(trial: Runner, region: Problem, partly: bool) -> tuple[dict, bool, 
     assert truth is not None
     seen = np.stack([trial.done[name].x.reshape(-1)[at] for name in names], axis=1)
     keep, found = _worth_weighing(trial, names, seen), np.zeros(len(names))
-    found[keep] = weights(seen[:, keep], truth, trial.rng)
+    found[keep] = weights(seen[:, keep], truth, trial.rng, trial.s2)
     w = {name: float(weight) for name, weight in zip(names, found, strict=True)}
     low, high = known_range(problem)
     mean = seen @ np.array(list(w.values()))
@@ -273,9 +282,9 @@ def _worth_weighing(trial: Runner, names: list[str], seen: np.ndarray) -> np.nda
         others = [axis for axis in range(problem.y.ndim) if axis != int(np.argmax(empty))]
         fibre = np.ravel_multi_index([where[a] for a in others], [problem.y.shape[a] for a in others])
         return clearly_better(seen, truth, names.index("kriging"), fibre)
-    if across is None:
+    fills = [] if across is None else [names.index(o.name) for o in candidates.simple(problem) if o.name in names]
+    if across is None or not fills:
         return np.ones(len(names), dtype=bool)
-    fills = [names.index(one.name) for one in candidates.simple(problem) if one.name in names]
     axes = problem.layout.rest + problem.layout.slice_axes
     usual = f"interpolate along axis {axes[across]}"
     plain = min(fills, key=lambda k: (names[k] != usual, trial.held_out(trial.done[names[k]].x)))

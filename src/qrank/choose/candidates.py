@@ -41,16 +41,21 @@ def simple(problem: Problem) -> list[Candidate]:
     return found
 
 
-def single(problem: Problem, effort: str) -> list[Candidate]:
-    """Return the methods of one view, where they can win: small arrays, few slices; all of them for the best effort."""
+def single(problem: Problem, effort: str, noise: float | None = None) -> list[Candidate]:
+    """Return the methods of one view, where they can win: small arrays, few slices; all of them for the best effort.
+
+    With noise those that know of it.
+    """
     names = []
     if problem.y.size <= SMALL or effort == "best":
         names += ["vmtqn"]
     if problem.layout.n3 > SHORT and (effort == "best" or lost_planes(problem.settled) is not None):
         names += ["tnn-c"]
-    found = [Candidate(name, METHODS[name].configured()) for name in names]
+    found = [Candidate(name, METHODS[name].configured(noise=noise)) for name in names]
     if effort == "best":
-        found.append(Candidate("motqn, log-sum", METHODS["motqn"].configured(penalty="log-sum")))
+        found.append(Candidate("motqn, log-sum", METHODS["motqn"].configured(penalty="log-sum", noise=noise)))
+    if noise is not None:
+        return found
     if lacks_fibres(problem.settled) and (effort == "best" or not spoilt_picture(problem)):
         found.append(Candidate("kriging", METHODS["kriging"].configured()))
     if is_picture(problem) and effort != "fast":
@@ -58,27 +63,28 @@ def single(problem: Problem, effort: str) -> list[Candidate]:
     return found
 
 
-def views(problem: Problem, effort: str) -> Candidate:
+def views(problem: Problem, effort: str, noise: float | None = None) -> Candidate:
     """Return the mean over views, its weights judged by what is hidden."""
-    return Candidate("views", METHODS["views"].configured(judged=True, steps=100 if effort == "best" else None))
+    steps = 100 if effort == "best" else None
+    return Candidate("views", METHODS["views"].configured(judged=True, steps=steps, noise=noise))
 
 
-def joined(problem: Problem, after: str, depth: float, effort: str) -> list[Candidate]:
+def joined(problem: Problem, after: str, depth: float, effort: str, noise: float | None = None) -> list[Candidate]:
     """Return the local Gaussian model beside the views in their last steps, on blocks of several shapes."""
     return [
         Candidate(
             f"{after}, joined by {shape} patches",
-            METHODS["joined"].configured(shape=shape, judged=True, depth=depth),
+            METHODS["joined"].configured(shape=shape, judged=True, depth=depth, noise=noise),
             after,
         )
         for shape in block_shapes(problem, effort)
     ]
 
 
-def alone(after: Candidate, shape: str, before: Candidate, k: int) -> Candidate:
+def alone(after: Candidate, shape: str, before: Candidate, k: int, noise: float | None = None) -> Candidate:
     """Return round k of the model alone, on the blocks of the one that joined the views, from the answer before it."""
     name = f"{after.name}, then these alone" + (f" ({k} rounds)" if k > 1 else "")
-    return Candidate(name, METHODS["patches"].configured(shape=shape, rounds=1), before.name)
+    return Candidate(name, METHODS["patches"].configured(shape=shape, rounds=1, noise=noise), before.name)
 
 
 def block_shapes(problem: Problem, effort: str) -> list[str]:

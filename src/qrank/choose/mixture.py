@@ -49,14 +49,15 @@ class Mixture:
         away *= weight / self.weight
         self.mean = np.add(self.mean, away, out=away)  # in the finer type of the two
 
-    def filled(self, problem: Problem, within: tuple[float, float] | None) -> np.ndarray:
-        """Return the mean, cut to a range, known entries as they are; nothing is to be added afterwards."""
+    def filled(self, problem: Problem, within: tuple[float, float] | None, exact: bool = True) -> np.ndarray:
+        """Return the mean, cut to a range, known entries as they are if they are exact; nothing is to be added afterwards."""
         assert self.mean is not None
         if self._apart is None:  # it is the one answer itself
             self.mean = self.mean.copy()
         if within is not None:
             np.clip(self.mean, *within, out=self.mean)
-        np.copyto(self.mean, problem.y, where=problem.observed, casting="same_kind")
+        if exact:
+            np.copyto(self.mean, problem.y, where=problem.observed, casting="same_kind")
         return self.mean
 
     def apart(self) -> np.ndarray:

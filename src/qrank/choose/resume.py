@@ -41,12 +41,12 @@ def resume(
     if not any(weights.values()):  # stopped before anything that counts was done
         weights = dict.fromkeys(runner.done, 1.0)
     mixture = Mixture.of(weights, runner.done)
-    x = mixture.filled(problem, known_range(problem) if earlier.cut else None)
+    x = mixture.filled(problem, known_range(problem) if earlier.cut else None, auto.fit.exact)
     blind = auto.undetermined(problem) & ~problem.observed
     judged, error = not blind.any() or plan.judged, None
     if plan.factors:
-        spread = Spread(np.array(plan.factors))(signs_of(problem, x, mixture), x.shape)
-        error = told_error(problem, x, spread, blind, judged)
+        spread = Spread(np.array(plan.factors))(signs_of(problem, x, mixture, auto.fit.exact), x.shape)
+        error = told_error(problem, x, spread, blind, judged, runner.s2)
     done = {name: runner.done[name] for name, _, _ in plan.runs if name in runner.done}
     main = done[max(weights, key=weights.__getitem__)]
     records = [record for one in done.values() for record in one.records]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -16,6 +17,7 @@ from ..problem import Problem
 from ..result import OnStep, Record, Status
 from ..run import Run
 from .candidates import Candidate
+from .weigh import OWN
 
 
 class Stopped(Exception):
@@ -64,7 +66,7 @@ class Runner:
                 self.journal.stop(run)
                 self._keep(candidate, run, begun, records, doubted)
                 raise Stopped
-            if record.holdout is not None and record.holdout > losing:
+            if record.holdout is not None and self.beyond_noise(record.holdout) > losing:
                 break
         self.journal.finish(run)
         return self._keep(candidate, run, begun, records, doubted)
@@ -97,6 +99,16 @@ class Runner:
         for name in self.done if names is None else names:
             self.done[name].x, self.done[name].doubt = np.empty(0), None
 
+    @property
+    def s2(self) -> float:
+        """The variance of the noise in the known values, scaled; 0: they are exact."""
+        return ((self.limits.noise_level or 0.0) / self.problem.scale) ** 2
+
     def held_out(self, x: np.ndarray) -> float:
         """Return the error on the hidden entries."""
-        return self.problem.held_out_error(x) or 0.0
+        return self.beyond_noise(self.problem.held_out_error(x) or 0.0)
+
+    def beyond_noise(self, error: float) -> float:
+        """Return what is left of an error on hidden entries, which are noisy themselves: of that no answer knows anything."""
+        level = self.limits.noise_level
+        return error if level is None else math.sqrt(max(error**2 - level**2, OWN * error**2))

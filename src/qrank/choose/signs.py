@@ -19,19 +19,25 @@ FAR = 16.0  # distances beyond are alike
 SLAB = 1 << 19  # entries whose distances are found together
 
 
-def signs_of(problem: Problem, x: np.ndarray, mixture: Mixture) -> list[Sign]:
+def signs_of(problem: Problem, x: np.ndarray, mixture: Mixture, exact: bool = True) -> list[Sign]:
     """Return what makes arrays that broadcast to x's shape, each when it is called: large ones are not held together.
 
     They are 1, how much changes nearby, that times the distance to what is known, how far the answer is from a smooth fill, how
-    far the answers that were mixed are apart, and what they say of themselves.
+    far the answers that were mixed are apart, and what they say of themselves. Where known values are not exact, the signs of a known
+    entry are those that it would have if it were missing: it is one entry off what is known, and a smooth fill, which is the
+    noisy value itself there, is no sign.
     """
 
     def far() -> np.ndarray:
         found = distance(problem.observed, problem.smoothness)
+        if not exact:
+            np.maximum(found, 1 / FAR, out=found)
         found *= texture(x, problem.smoothness)
         return found
 
     def detail() -> np.ndarray:
+        if not exact:
+            return 0 * ones
         filled = kernels.of(x).smooth_fill(kernels.of(x).single(problem.y), problem.observed)
         return np.abs(np.subtract(filled, x, out=filled, casting="same_kind"), out=filled)
 

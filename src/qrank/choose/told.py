@@ -38,7 +38,7 @@ def spread_of(trial: Runner, region: Problem, weights: dict[str, float], cut: bo
                 again.run(trial.done[name].candidate)
             told.append(_told(again, weights, cut, across))
     signs, errors, groups = (np.concatenate(part) for part in zip(*told, strict=True))
-    return Spread.learned(signs, errors, None if across is None else groups)
+    return Spread.learned(signs, errors, None if across is None else groups, trial.s2)
 
 
 def lost_with_others(problem: Problem) -> int | None:
@@ -64,8 +64,8 @@ def _told(
     problem = trial.problem
     assert problem.held_out is not None
     mixture = Mixture.of(weights, trial.done)
-    x = mixture.filled(problem, known_range(problem) if cut else None)
-    signs = signs_of(problem, x, mixture)
+    x = mixture.filled(problem, known_range(problem) if cut else None, trial.limits.fit.exact)
+    signs = signs_of(problem, x, mixture, trial.limits.fit.exact)
     at = problem.held_out
     found = np.stack([np.broadcast_to(sign(), problem.y.shape).reshape(-1)[at] for sign in signs], axis=1)
     return found, x.reshape(-1)[at] - problem.held_out_values, np.unravel_index(at, problem.y.shape)[across or 0]

@@ -15,6 +15,7 @@ MIXED = 0.9995  # a sum is taken over the best single answer if its error is bel
 NEAR = 1.06  # answers that err less than so many times the best are expected to count alike,
 OPEN = 0.2  # give or take this
 SPLITS = 4  # into halves, each of which chooses for the other
+OWN = 1e-3  # of the squared error on noisy entries that is the answer's own, at least
 COVERED, NORMAL = 0.9, 1.6448536269514722  # the share of errors that lie within so many standard errors
 FOLDS = 8  # of groups, each of which is told of by the others
 APART = 3  # groups that tell of each other, at least
@@ -22,12 +23,13 @@ MOST = 50_000  # entries that factors are learned on
 CLIPPED = 4.0  # errors beyond so many times the root mean square count as this
 
 
-def weights(answers: np.ndarray, truth: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def weights(answers: np.ndarray, truth: np.ndarray, rng: np.random.Generator, s2: float = 0.0) -> np.ndarray:
     """Return the weights, at least 0 and of sum 1, of answers (n, k) of which the sum is nearest to the truth (n,).
 
     Before anything is seen, those that are about as good as the best are expected to count alike; entries hidden tell how
     far they do not. A sum is taken only where it pays on entries that have not chosen the weights: each half of them chooses
     for the other. NEAR, OPEN and MIXED were compared on the truth of the two clips, balloons, COIL-20, CIFAR-10 and the metro.
+    ``s2`` is the variance of the noise in the truth, which no answer is blamed for.
 
     >>> truth = np.random.default_rng(0).standard_normal(300)
     >>> noise = np.random.default_rng(1).standard_normal((300, 3)) * [0.1, 0.1, 3.0]
@@ -43,10 +45,10 @@ def weights(answers: np.ndarray, truth: np.ndarray, rng: np.random.Generator) ->
     for _ in range(SPLITS):
         half = rng.permutation(len(truth)) % 2 == 0
         for chosen, others in ((half, ~half), (~half, half)):
-            miss = answers[others] @ _nearest(answers[chosen], truth[chosen]) - truth[others]
+            miss = answers[others] @ _nearest(answers[chosen], truth[chosen], s2) - truth[others]
             alone = answers[others] @ best - truth[others]
             gains.append(np.sqrt(np.square(miss).sum() / max(np.square(alone).sum(), 1e-300)))
-    return _nearest(answers, truth) if np.mean(gains) < MIXED else best
+    return _nearest(answers, truth, s2) if np.mean(gains) < MIXED else best
 
 
 def clearly_better(answers: np.ndarray, truth: np.ndarray, plain: int, groups: np.ndarray) -> np.ndarray:
@@ -70,13 +72,15 @@ def clearly_better(answers: np.ndarray, truth: np.ndarray, plain: int, groups: n
     return keep
 
 
-def _nearest(answers: np.ndarray, truth: np.ndarray) -> np.ndarray:
+def _nearest(answers: np.ndarray, truth: np.ndarray, s2: float) -> np.ndarray:
     """Return weights of sum 1, least squares drawn towards equal ones of those that are near the best; below LEAST 0."""
     errors = np.sqrt(np.square(answers - truth[:, None]).mean(axis=0))
     least, k = float(errors.min()), answers.shape[1]
     if least == 0:
         return np.eye(k)[int(np.argmin(errors))]
-    expected = (errors <= NEAR * least) / np.count_nonzero(errors <= NEAR * least)
+    near = np.square(errors) - s2 <= NEAR**2 * max(least**2 - s2, OWN * least**2)
+    near |= errors == least
+    expected = near / np.count_nonzero(near)
     mean, sure = answers @ expected, 1e3 * np.sqrt(len(truth))
     # In units of the best one's error: misfits, how far weights are from what is expected of them, and that their sum is 1
     left = np.vstack([(answers - mean[:, None]) / least, np.eye(k) / OPEN, np.full((1, k), sure)])
@@ -85,21 +89,30 @@ def _nearest(answers: np.ndarray, truth: np.ndarray) -> np.ndarray:
     return found / found.sum()
 
 
-def widened(errors: np.ndarray, told: np.ndarray) -> float:
+def widened(errors: np.ndarray, told: np.ndarray, s2: float = 0.0) -> float:
     """Return what standard errors (n,) are to be multiplied by so that 90 % of the errors (n,) lie within 1.645 of them.
+
+    Errors of entries that are noisy themselves, of variance s2, lie within 1.645 of both together.
 
     >>> round(widened(np.linspace(-1, 1, 1001), np.ones(1001)), 2)
     0.55
+    >>> round(widened(np.linspace(-1, 1, 1001), np.ones(1001), 0.04), 2)  # sqrt(0.55^2 - 0.04)
+    0.51
     """
     ratio = np.sort(np.abs(errors) / told)
+    if s2 > 0:
+        own = np.square(errors / NORMAL) - s2
+        ratio = np.sort(np.sqrt(np.maximum(own, 1e-6 * s2)) / told) * NORMAL
     rank = min(
         len(ratio) - 1, int(np.ceil(COVERED * (len(ratio) + 1))) - 1
     )  # of exchangeable entries as many lie below
     return float(ratio[rank] / NORMAL)
 
 
-def calibrated(spread: np.ndarray, at: np.ndarray, errors: np.ndarray) -> np.ndarray:
+def calibrated(spread: np.ndarray, at: np.ndarray, errors: np.ndarray, s2: float = 0.0) -> np.ndarray:
     """Return standard errors so multiplied that 90 % of the errors (n,) of the entries ``at`` lie within 1.645 of them.
+
+    ``s2``: the variance of the noise of these entries.
 
     >>> calibrated(np.ones(20), np.arange(20), np.linspace(-1, 1, 20)).round(2)[:3]
     array([0.61, 0.61, 0.61])
@@ -107,7 +120,7 @@ def calibrated(spread: np.ndarray, at: np.ndarray, errors: np.ndarray) -> np.nda
     if not spread.reshape(-1)[at].all():  # certain of what may be wrong: no factor mends that
         spread = np.full_like(spread, np.sqrt(np.mean(np.square(errors))))
     told = spread.reshape(-1)[at]
-    return spread * widened(errors, told) if told.all() else spread
+    return spread * widened(errors, told, s2) if told.all() else spread
 
 
 @dataclass(frozen=True)
@@ -118,11 +131,14 @@ class Spread:
     mean: float = 0.0  # squared error of the hidden entries: that of every entry where the signs vanish
 
     @classmethod
-    def learned(cls, signs: np.ndarray, errors: np.ndarray, groups: np.ndarray | None = None) -> Spread:
+    def learned(
+        cls, signs: np.ndarray, errors: np.ndarray, groups: np.ndarray | None = None, s2: float = 0.0
+    ) -> Spread:
         """Return factors for signs (n, k) so that squared errors (n,) are met, and 90 % lie within 1.645 of them.
 
         Entries of one of the groups (n,) err together, and those asked about are of other groups: then 90 % of the entries of
-        some groups are to lie within what the other groups tell.
+        some groups are to lie within what the other groups tell. ``s2``: the variance of the noise in the hidden entries, which is
+        no error of the answer.
 
         >>> rng = np.random.default_rng(0)
         >>> size = rng.uniform(0.1, 2, 4000)
@@ -133,7 +149,7 @@ class Spread:
         signs, errors = np.square(signs.astype(float)), np.square(errors.astype(float))
         if not errors.any():
             return cls(np.zeros(signs.shape[1]))
-        factors, told = _factors(signs, errors), np.empty(len(errors))
+        factors, told = _factors(signs, errors, s2), np.empty(len(errors))
         places = None if groups is None else np.unique(groups)
         if groups is None or places is None or len(places) < APART:
             told = _level(signs, factors, errors)
@@ -141,8 +157,9 @@ class Spread:
             fold = np.searchsorted(places, groups) % min(len(places), FOLDS)
             for k in range(fold.max() + 1):
                 others = fold != k
-                told[~others] = _level(signs[~others], _factors(signs[others], errors[others]), errors[others])
-        return cls(factors * widened(np.sqrt(errors), np.sqrt(told)) ** 2, float(errors.mean()))
+                told[~others] = _level(signs[~others], _factors(signs[others], errors[others], s2), errors[others])
+        mean = max(float(errors.mean()) - s2, OWN * float(errors.mean()))
+        return cls(factors * widened(np.sqrt(errors), np.sqrt(told), s2) ** 2, mean)
 
     def __call__(self, signs: Sequence[Callable[[], np.ndarray]], shape: tuple[int, ...]) -> np.ndarray:
         """Return the standard error of every entry of an array of a shape, in single precision, from what makes its signs."""
@@ -159,8 +176,8 @@ class Spread:
         return np.sqrt(total, out=total)
 
 
-def _factors(signs: np.ndarray, errors: np.ndarray) -> np.ndarray:
-    """Return factors (k,) of squared signs (n, k) that meet squared errors (n,), of up to MOST entries."""
+def _factors(signs: np.ndarray, errors: np.ndarray, s2: float) -> np.ndarray:
+    """Return factors (k,) of squared signs (n, k) that meet squared errors (n,) but for s2, of up to MOST entries."""
     every = max(1, len(errors) // MOST)
     signs, errors = signs[::every], errors[::every]
     mean = float(errors.mean())
@@ -168,8 +185,8 @@ def _factors(signs: np.ndarray, errors: np.ndarray) -> np.ndarray:
     # Weighed by the expected size: relative misfits of small errors count like those of large ones
     factors, level = np.zeros(signs.shape[1]), np.full(len(errors), mean)
     for _ in range(5 if mean > 0 else 0):
-        factors = scipy.optimize.nnls(signs / level[:, None], errors / level)[0]
-        level = _level(signs, factors, errors)
+        factors = scipy.optimize.nnls(signs / level[:, None], (errors - s2) / level)[0]
+        level = _level(signs, factors, errors) + s2
     return factors
 
 

@@ -79,7 +79,7 @@ class Measured(Fit):
         left = b - psi.forward((x + state.u).reshape(problem.y.shape))
         accuracy = min(max(CAREFUL * state.gap, FINEST), COARSEST) * float(np.linalg.norm(b))
         z = solved(psi, left.astype(t.dtype, copy=False), shift, state.z, accuracy)
-        r = psi.adjoint(z).reshape(t.shape).astype(t.dtype)  # a copy: the operator may keep its own
+        r = np.array(psi.adjoint(z).reshape(t.shape), t.dtype, order="C")  # a copy: the operator may keep its own
         ratio = float(lam_next / lam)
         agreed = advanced(t, x, state.u, r, problem.size, ratio)
         return agreed._replace(state=MeasuredState(agreed.state, z * ratio, agreed.primal))

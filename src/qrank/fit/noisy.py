@@ -44,9 +44,7 @@ class Noisy(Fit):
         self, problem: Problem, t: Any, x: Any, lam: float, lam_next: float, state: Any, work: Workspace
     ) -> Agreed:
         """Take W between X + U and Y on Omega, and X off it."""
-        r = problem.stack - x
-        r -= state
-        r *= problem.mask
+        r = left(problem, x, state)
         r *= float(lam / (lam + self.tau(problem)))
         return advanced(t, x, state, r, problem.size, float(lam_next / lam))
 
@@ -55,6 +53,26 @@ class Noisy(Fit):
         x = kernels.of(t).copy(t, out=work.array("spare", t.shape, t.dtype))
         x += state
         return x
+
+
+def left(problem: Problem, x: Any, u: Any) -> Any:
+    """Return Y - X - U on Omega, 0 off it: there nothing is asked for.
+
+    >>> import numpy as np
+    >>> problem, one = Problem.of(np.array([[5.0, np.nan]])), np.ones((1, 1, 2))
+    >>> np.abs(left(problem, one / 8, one / 4) * problem.scale).tolist()
+    [[[2.0, 0.0]]]
+    """
+
+    def piece(r: Any, x: Any, u: Any, known: Any) -> tuple[float, ...]:
+        r -= x
+        r -= u
+        r *= known
+        return ()
+
+    r = kernels.of(x).copy(problem.stack)
+    kernels.of(x).summed(piece, r, x, u, problem.mask)
+    return r
 
 
 def advanced(t: Any, x: Any, u: Any, r: Any, size: float, ratio: float) -> Agreed:
@@ -66,13 +84,18 @@ def advanced(t: Any, x: Any, u: Any, r: Any, size: float, ratio: float) -> Agree
     >>> step.t.item(), step.state.item(), step.primal, step.change
     (2.875, -0.125, 0.75, 1.25)
     """
-    norm = kernels.of(t).norm
-    t += u  # the last W
-    u += x
-    u += r  # W
-    t -= u
-    x -= u
-    change, gap, dual = norm(t), norm(x), norm(r)
-    r *= -ratio
-    u -= r
+    kind = kernels.of(t)
+
+    def piece(t: Any, x: Any, u: Any, r: Any) -> tuple[float, ...]:
+        t += u  # the last W
+        u += x
+        u += r  # W
+        t -= u
+        x -= u
+        found = tuple(kind.norm(a) ** 2 for a in (t, x, r))
+        r *= -ratio
+        u -= r
+        return found
+
+    change, gap, dual = (math.sqrt(square) for square in kind.summed(piece, t, x, u, r))
     return Agreed(u, r, gap / size, change / max(dual, 1e-300), change / size)

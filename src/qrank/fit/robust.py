@@ -22,7 +22,7 @@ from .. import kernels
 from ..kernels.memory import Workspace
 from ..problem import Problem
 from .base import Agreed, Fit
-from .noisy import Noisy, advanced
+from .noisy import Noisy, advanced, left
 
 KINDS = ("entries", "fibres")
 
@@ -73,9 +73,7 @@ class Robust(Fit):
     ) -> Agreed:
         """Share what X lacks of Y out between noise, outliers and the multiplier."""
         (u, s_old), tau, norm = state, self.tau(problem), kernels.of(t).norm
-        r = problem.stack - x
-        r -= u
-        r *= problem.mask  # off Omega nothing is asked for: W = X, U = 0
+        r = left(problem, x, u)  # off Omega nothing is asked for: W = X, U = 0
         s = soft(r, self.w(problem) * (lam + tau), self.kind)
         r -= s
         r *= float(lam / (lam + tau))

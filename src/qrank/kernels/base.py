@@ -59,6 +59,7 @@ class Kernels:
     - known_entries(t, mask): those that the paper's stopping rule follows, as a list of arrays (``last``)
     - put_known(t, mask, entries): t with such entries
     - rms(t): the root mean square of entries
+    - summed(work, *arrays): the sums of the numbers that work returns for matching pieces, which it may overwrite; here one piece
 
     Of its mode-3 unfolding:
 
@@ -104,6 +105,10 @@ class Kernels:
         for axes in fibres:
             found = found | ~mask.any(axis=axes, keepdims=True)
         return found
+
+    def summed(self, work: Any, *arrays: Any) -> list[float]:
+        """Return what work makes of whole arrays: a pass in pieces pays where memory is slower than the work."""
+        return list(work(*arrays))
 
     def count(self, mask: Any) -> int:
         """Return how many entries of a mask are True."""

@@ -3,6 +3,10 @@
     x ~ N(m, B B^T + e2 I),  B (n, r);   o: the known entries of x
     A = B_o^T B_o + e2 I,  z = A^-1 B_o^T (y_o - m_o),  mean = m + B z,  variance = e2 + e2 diag(B A^-1 B^T)
 
+Where the known entries bring noise of variance s2, y = x + noise, A and the spread of z have e2 + s2 in the place of e2; and a known entry
+keeps the share k = e2 / (e2 + s2) of what it is off from m + B z: its mean is m + B z + k (y - m - B z), and its variance
+(1 - k) e2 + (1 - k)^2 (e2 + s2) diag(B A^-1 B^T).
+
 With V the products of the columns of B two by two, (n, r (r+1)/2), all A are the one product (known) V, and all variances
 the one product (A^-1) V^T: some 2 n r^2 operations a vector at the speed of large products of matrices. The inverses
 between them are made in double precision.
@@ -19,11 +23,12 @@ SMALL = 8  # matrices that LAPACK inverts
 
 
 class Gaussian(NamedTuple):
-    """A law of vectors of length n: N(m, B B^T + e2 I)."""
+    """A law of vectors of length n: N(m, B B^T + e2 I), of which known entries are seen with noise of variance s2."""
 
     m: np.ndarray  # (n,)
     b: np.ndarray  # (n, r)
     e2: float
+    s2: float = 0.0
 
 
 class Conditional(NamedTuple):
@@ -78,8 +83,12 @@ def conditional(law: Gaussian, v: np.ndarray, y: np.ndarray, known: np.ndarray) 
     >>> found = conditional(law, pairs(law.b), np.array([[3.0, 0.0]]), np.array([[True, False]]))
     >>> found.mean.round(3).tolist(), found.variance.round(3).tolist()
     ([[2.0, 2.0]], [[0.833, 0.833]])
+    >>> noisy = conditional(law._replace(s2=0.5), pairs(law.b), np.array([[3.0, 0.0]]), np.array([[True, False]]))
+    >>> noisy.mean.round(3).tolist(), noisy.variance.round(3).tolist()  # 1.5 = 3 Cov(x_1, y_1) / Var(y_1)
+    ([[2.25, 1.5]], [[0.375, 1.0]])
     """
-    m, b, e2 = law
+    m, b, e2, s2 = law
+    apart_2 = e2 + s2  # of a known entry from m + B z
     r, eps = b.shape[1], float(np.finfo(b.dtype).eps)
     first, second = np.triu_indices(r)
     square = np.empty((r, r), int)  # where in a triangle the entries of the square are
@@ -88,21 +97,28 @@ def conditional(law: Gaussian, v: np.ndarray, y: np.ndarray, known: np.ndarray) 
     a = (weight @ v).take(square.reshape(-1), 1).reshape(-1, r, r).astype(float)
     diagonal = np.einsum("pkk->pk", a)
     diagonal *= 1 + 4 * eps  # what rounding may have taken away
-    diagonal += e2
+    diagonal += apart_2
     inverse = inverses(a)
     apart = (y - m) * weight
     z = _times(inverse, apart @ b)
-    z += _times(inverse, (apart - (z @ b.T) * weight) @ b - e2 * z)  # refined: A is of the data's precision
+    z += _times(inverse, (apart - (z @ b.T) * weight) @ b - apart_2 * z)  # refined: A is of the data's precision
     double = np.where(first == second, 1, 2) * inverse.reshape(-1, r * r).take(first * r + second, 1)
     spread = double.astype(b.dtype) @ v.T  # diag(B A^-1 B^T)
     np.clip(spread, 0, None, out=spread)
     mean = z @ b.T
     left_out = 1 / np.maximum(1 - spread, math.sqrt(eps))  # with H = B_o A^-1 B_o^T: (y - mean) / (1 - H_jj)
     error = (apart - mean) * weight * left_out
-    left_out *= e2
+    left_out *= apart_2
+    if s2 > 0:
+        kept = weight * b.dtype.type(e2 / apart_2)
+        mean += kept * (apart - mean)
+        kept -= 1  # now - (1 - k)
+        spread *= apart_2 * kept * kept
+        spread -= e2 * kept
+    else:
+        spread += 1
+        spread *= e2
     mean += m
-    spread += 1
-    spread *= e2
     return Conditional(mean, spread, error, left_out)
 
 

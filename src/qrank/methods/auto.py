@@ -42,8 +42,8 @@ class Auto(Method):
     about: ClassVar[str] = "the best of the others, chosen and weighed by known entries that are hidden from them"
 
     effort: str = "balanced"  # or "fast", "best": how much is tried
-    noise: Any = None  # standard deviation of what is known, or "auto"; then `views` is run, and nothing tried
-    outliers: Any = None  # True or "entries", "fibres": some known values are wrong; likewise
+    noise: Any = None  # standard deviation of what is known, or "auto"; None: it is exact
+    outliers: Any = None  # True or "entries", "fibres": some known values are wrong; then `views` alone is run
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -55,7 +55,7 @@ class Auto(Method):
     def needs(self, layout: Layout, dtype: np.dtype, p: float) -> Needs:
         """Return what `views` takes, or, where others are tried, what was measured: which win is not known before the run."""
         fast = Views(noise=self.noise, max_steps=self.max_steps).needs(layout, dtype, p)
-        if self.effort == "fast" or self.noise is not None:
+        if self.effort == "fast":
             return fast
         found = needs.measured(TIMES, 0, 0, Size.of(layout, dtype))
         tried = (5 * min(1, PART / layout.n3 / math.prod(layout.slice_shape)) + 3) * (4 if self.effort == "best" else 1)
@@ -64,7 +64,7 @@ class Auto(Method):
     @property
     def numpy_only(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
         """Whether it tries anything: much of what it tries, and how it hides and weighs, is written on NumPy."""
-        return self.effort != "fast" and self.noise is None
+        return self.effort != "fast"
 
     @property
     def fit(self) -> Fit:  # pyright: ignore[reportIncompatibleVariableOverride]

@@ -14,17 +14,20 @@ Where the other axes have few entries, the sides of a fibre in the slice are lar
 last leave some places out, but blocks always overlap. Sides, kinds, eigenpairs, strides and the noise were chosen by the
 error on the missing entries of the balloons cube, two clips at quarter size and 90 views of COIL-20; generated clips and
 spectral fields were looked at beside them. It gains where pixels are alike along the other axes, and may lose on clips.
+
+With ``noise`` known values are the truth and noise of that level, and known entries become their expectation, too.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from ..errors import InputError, KindError, nearest
+from ..fit import Exact, Fit, Noisy
 from ..kernels.memory import Workspace
 from ..kernels.products import keep_known, sums
 from ..priors.gaussian import Kinds, Local
@@ -32,6 +35,7 @@ from ..problem import Problem
 from ..result import Step
 from ..tensor import Layout
 from .base import Method, check_number
+from .doubts import check_noise
 from .needs import Needs, Size
 from .views import Views
 
@@ -69,9 +73,11 @@ class GaussianPatches(Method):
     eigenpairs: int | None = None  # None: half as many as a block has known entries, from 30 to 80
     rounds: int = 3  # each learns from what the one before has filled
     stride: int | None = None  # of the grid in the last round; None: half of the side
+    noise: Any = field(default=None, repr=False)  # standard deviation of what is known, or "auto"; None: it is exact
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        check_noise(self.noise, None)
         self.check("clusters", "eigenpairs", "rounds", "stride", at_least=1, whole=True)
         if isinstance(self.shape, str):
             if self.shape not in SHAPES:
@@ -83,6 +89,11 @@ class GaussianPatches(Method):
                 )
             for side in self.shape:
                 check_number("a side of shape", side, at_least=1, whole=True)
+
+    @property
+    def fit(self) -> Fit:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """How the answer agrees with what is known."""
+        return Exact() if self.noise_level is None else Noisy(self.noise_level)
 
     def needs(self, layout: Layout, dtype: np.dtype, p: float) -> Needs:
         """Return what was measured, and the views before: how many blocks are of a kind is not known before the run."""
@@ -130,7 +141,8 @@ class GaussianPatches(Method):
         block = self.block(problem.y.shape)
         known = math.prod(block) * problem.count / problem.y.size
         eigenpairs = min(max(FEWEST, known / 2), MOST) if self.eigenpairs is None else self.eigenpairs
-        return Kinds(block, int(self.clusters), int(eigenpairs))
+        s2 = 0.0 if self.noise_level is None else (self.noise_level / problem.scale) ** 2
+        return Kinds(block, int(self.clusters), int(eigenpairs), s2)
 
     def beside(self, problem: Problem) -> Local:
         """Return the model as a prior beside others, on the grid of the rounds before the last."""
@@ -143,7 +155,8 @@ class GaussianPatches(Method):
             x = np.full_like(problem.y, problem.y.sum() / problem.count)
         else:
             x = np.array(problem.start, problem.y.dtype, order="C").reshape(problem.y.shape)
-        keep_known(x, problem.y, problem.observed)
+        if self.noise is None:
+            keep_known(x, problem.y, problem.observed)
         return State(x, None, 0)
 
     def step(self, problem: Problem, state: State, work: Workspace) -> tuple[State, Step]:
@@ -155,7 +168,8 @@ class GaussianPatches(Method):
         x, variance, error = kinds.expected(state.x, problem.y, problem.observed, stride, work.rng, out)
 
         def advance(x: np.ndarray, x_old: np.ndarray, y: np.ndarray, on: np.ndarray) -> tuple[float]:
-            keep_known(x, y, on)
+            if self.noise is None:
+                keep_known(x, y, on)
             x_old -= x
             return (float(x_old @ x_old),)
 
@@ -169,9 +183,23 @@ class GaussianPatches(Method):
         return state.x
 
     def deviation(self, problem: Problem, state: State, work: Workspace) -> np.ndarray | None:
-        """Return the posterior standard deviation of each entry, 0 where it is known."""
+        """Return the posterior standard deviation of each entry, 0 where it is known exactly."""
         if state.variance is None:
             return None
         deviation = np.sqrt(state.variance)
-        deviation *= ~problem.observed
+        if self.noise is None:
+            deviation *= ~problem.observed
+        return deviation
+
+    def doubt(self, problem: Problem, state: State, work: Workspace) -> np.ndarray | None:
+        """Return the deviation; with noise that which a known entry would have if it were missing."""
+        deviation = self.deviation(problem, state, work)
+        return deviation if deviation is None else self.as_missing(problem, deviation)
+
+    def as_missing(self, problem: Problem, deviation: np.ndarray) -> np.ndarray:
+        """Return deviations, overwritten where an entry is known with noise: without its own value, 1/v = 1/e^2 + 1/s2 has e."""
+        s2 = self.kinds(problem).s2
+        if s2 > 0:
+            v = np.square(deviation[problem.observed])
+            deviation[problem.observed] = np.sqrt(v / np.maximum(1 - v / s2, 1e-3))
         return deviation

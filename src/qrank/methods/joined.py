@@ -45,7 +45,7 @@ class Joined(Views):
         self._patches()  # which checks the shape
 
     def _patches(self) -> GaussianPatches:
-        return GaussianPatches(shape=self.shape)
+        return GaussianPatches(shape=self.shape, noise=self.noise)
 
     def seen(self, problem: Problem) -> list[Seen]:
         """Return the views, and the patches as one more."""
@@ -56,10 +56,10 @@ class Joined(Views):
         views, patches = super().needs(layout, dtype, p), self._patches().needs(layout, dtype, p)
         return Needs(max(views.memory, patches.memory), views.flops, STEPS + patches.steps)
 
-    def pace(self, problem: Problem) -> tuple[float, float]:
-        """Return how far below v sigma starts, and by how much it falls in a step."""
+    def pace(self, problem: Problem, first: float, end: float) -> tuple[float, float]:
+        """Return the mu to start with, a little below the one that is the end, and by how much it grows in a step."""
         steps = STEPS if self.steps is None else self.steps
-        return max(1.0, self.depth / ABOVE), ABOVE ** (1 / (steps - 1))
+        return max(first, end / ABOVE), ABOVE ** (1 / (steps - 1))
 
     def resumed(self) -> Joined:
         """Return itself: it always starts from an answer that is nearly right."""
@@ -78,12 +78,14 @@ class Joined(Views):
 
     def doubt(self, problem: Problem, state: State, work: Workspace) -> np.ndarray | None:
         """Return the deviation: the patches know more of it than how far the views are apart."""
-        return self.deviation(problem, state, work)
+        deviation = self.deviation(problem, state, work)
+        return deviation if deviation is None else self._patches().as_missing(problem, deviation)
 
     def deviation(self, problem: Problem, state: State, work: Workspace) -> np.ndarray | None:
-        """Return the standard deviation that the patches give to each entry, 0 where it is known."""
+        """Return the standard deviation that the patches give to each entry, 0 where it is known exactly."""
         if not state.prior.trail:
             return None
         deviation = np.sqrt(state.prior.each[-1])
-        deviation *= ~problem.observed
+        if self.fit.exact:
+            deviation *= ~problem.observed
         return deviation

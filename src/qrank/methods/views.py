@@ -187,24 +187,27 @@ class Views(Recipe):
         else:
             t = kind.smooth_fill(y, known) if self.ordered else kind.copy(y)
         t = t.reshape(problem.stack.shape)
-        first, (warm, rho) = 1 / self._unit(problem, prior.priors), self.pace(problem)
-        mu = first * warm if self.mu0 is None else self.mu0 * problem.scale
+        first = 1 / self._unit(problem, prior.priors)
+        end = min(first * self.depth, 1 / (self.fitted(problem).finest(problem) or 1e-300))
+        mu, rho = self.pace(problem, first, end)
+        mu = mu if self.mu0 is None else self.mu0 * problem.scale
         rho = rho if self.rho is None else self.rho
-        last = min(first * self.depth, 1 / (self.fitted(problem).finest(problem) or 1e-300)) / math.sqrt(rho)
-        return State(t, within(mu, problem), rho, prior.start(t, work), self.fitted(problem).start(problem, t), last)
+        fit = self.fitted(problem).start(problem, t)
+        return State(t, within(mu, problem), rho, prior.start(t, work), fit, end / math.sqrt(rho))
 
     def doubt(self, problem: Problem, state: State, work: Workspace) -> np.ndarray | None:
-        """Return how far the views are apart at each entry, 0 where it is known."""
+        """Return how far the views are apart at each entry, 0 where it is known exactly."""
         if not state.prior.trail:
             return None
         apart = self.prior(problem).apart(state.t, state.prior.trail[-1][0], state.prior, work)
-        apart *= ~problem.observed
+        if self.fit.exact:
+            apart *= ~problem.observed
         return apart
 
-    def pace(self, problem: Problem) -> tuple[float, float]:
-        """Return how far below v sigma starts, and by how much it falls in a step."""
+    def pace(self, problem: Problem, first: float, end: float) -> tuple[float, float]:
+        """Return the mu to start with, where ``first`` is that of sigma = v and ``end`` the last, and by how much it grows in a step."""
         steps = steps_for(known_share(problem)) if self.steps is None else self.steps
-        return 1.0 if problem.start is None else WARM, self.depth ** (1 / (steps - 1))
+        return first if problem.start is None else min(first * WARM, end), self.depth ** (1 / (steps - 1))
 
     def resumed(self) -> Views:
         """Return the method for an earlier answer that is nearly right: sigma falls from near its end, in a few steps."""
@@ -235,9 +238,9 @@ class ResumedViews(Views):
         """How the answer agrees with what is known: T goes farther beyond X, as there are few steps."""
         return Exact(self.absolute, AGAIN_RELAX) if self.noise is None else super().fit
 
-    def pace(self, problem: Problem) -> tuple[float, float]:
-        """Return how far below v sigma starts, and by how much it falls in a step."""
-        return max(1.0, self.depth / AGAIN), AGAIN ** (1 / (AGAIN_STEPS - 1))
+    def pace(self, problem: Problem, first: float, end: float) -> tuple[float, float]:
+        """Return the mu to start with, a little below the one that is the end, and by how much it grows in a step."""
+        return max(first, end / AGAIN), AGAIN ** (1 / (AGAIN_STEPS - 1))
 
 
 def _weights(given: Any) -> np.ndarray:

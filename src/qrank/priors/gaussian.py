@@ -56,6 +56,7 @@ class Kinds:
     block: tuple[int, ...]
     clusters: int
     eigenpairs: int
+    s2: float = 0.0  # the variance of the noise in known values
 
     def expected(
         self,
@@ -109,7 +110,7 @@ class Kinds:
         tried = [rng.permutation(blocks)[:TRIED] for blocks in members]
 
         def work(s: slice) -> Gaussian:
-            law = law_of(cover.read(x, members[s.start]), self.eigenpairs)
+            law = law_of(cover.read(x, members[s.start]), self.eigenpairs)._replace(s2=self.s2)
             return tuned(law, cover.read(y, tried[s.start]), cover.read(observed, tried[s.start]))
 
         return centres, threads.each(work, len(members), 1)
@@ -129,9 +130,10 @@ class Local(Prior):
         return np.zeros_like(self.y)
 
     def __call__(self, t: np.ndarray, lam: float, state: np.ndarray, work: Workspace) -> Proxed:
-        """Return what is expected under laws that are learned from T, which is overwritten by Y where that is known."""
+        """Return what is expected under laws that are learned from T, which is overwritten by Y where that is known exactly."""
         fill = t.reshape(self.y.shape)
-        keep_known(fill, self.y, self.observed)
+        if self.kinds.s2 == 0:
+            keep_known(fill, self.y, self.observed)
         out = work.array("spare", fill.shape, fill.dtype), state
         x, variance, error = self.kinds.expected(fill, self.y, self.observed, self.stride, work.rng, out)
         return Proxed(x.reshape(t.shape), variance, error, 0, 0)

@@ -49,7 +49,7 @@ def _better_candidate(result: Completion) -> str | None:
 def _more_effort(result: Completion) -> str | None:
     """Return that more effort may pay: nothing was tried, or no candidate was clearly the best, or only a part was looked at."""
     method, choice = result.method, result.choice
-    if not isinstance(method, Auto) or choice is None or method.noise is not None or method.outliers is not None:
+    if not isinstance(method, Auto) or choice is None or method.outliers is not None:
         return None
     if method.effort == "fast":
         return "Nothing was tried. effort='balanced' tries several methods on hidden entries, and tells how far each filled entry may be off."
