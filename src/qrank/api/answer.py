@@ -71,7 +71,7 @@ def _followed(
     """Return a run to its end, with its records, after the method whose answer it starts from."""
     records: list[Record] = []
     if method.after is not None:
-        noise = {} if method.noise_level is None else {"noise": method.noise_level}
+        noise: dict[str, Any] = {} if method.noise_level is None else {"noise": method.noise_level}
         before = method_named(method.after).configured(**noise)
         first, records = _followed(problem, before, rng, on_step, journal, again)
         if first.status in (Status.DIVERGED, Status.INTERRUPTED):
