@@ -159,12 +159,17 @@ def run_field(plan: Plan, data: str) -> None:
         lambda k=k: run_cell(plan, f"field-{data}/path-{k}", kind="path", **PATH, **shared) for k in range(1, PATHS + 1)
     ]
     for name in rivals.RIVALS:
-        spec = {"rival": name, **shared}
-        settings = run_cell(plan, f"field-{data}/{name}-choice", kind="choice", budget=plan.budget, **spec)
+        settings = run_choice(plan, data, name)
         if paths:
             paths.pop(0)()
         if "chosen" in settings:
-            run_cell(plan, f"field-{data}/{name}", kind="fit", chosen=settings["chosen"], **spec)
+            run_cell(plan, f"field-{data}/{name}", kind="fit", rival=name, chosen=settings["chosen"], **shared)
+
+
+def run_choice(plan: Plan, data: str, name: str) -> dict[str, Any]:
+    """Choose a rival's settings for a data set."""
+    spec = {"rival": name, "trial": rivals.RIVALS[name].trial, "data": data, "folder": plan.folder, "quick": plan.quick}
+    return run_cell(plan, f"field-{data}/{name}-choice", kind="choice", budget=plan.budget, **spec)
 
 
 def run_growth(plan: Plan) -> None:
