@@ -18,8 +18,8 @@ OPTIONS = {  # of `schedule.Plan`, and what --quick makes of them
     "literal_steps": (int, 1, "literal steps measured at each stage (2)"),
     "every": (int, 20, "steps of the paper's run from one stage to the next (60)"),
     "repeats": (int, 1, "whole runs, between those stages; none longer than 60 s is repeated (2)"),
-    "budget": (float, 2.0, "seconds for choosing a rival's settings (300)"),
-    "limit": (float, 60.0, "seconds after which a rival is stopped (1200)"),
+    "budget": (float, 2.0, "processor seconds for choosing a rival's settings (600)"),
+    "limit": (float, 60.0, "seconds after which a rival is stopped (1800)"),
 }
 
 

@@ -17,8 +17,6 @@ import threadpoolctl
 from . import measure
 from .common import Spec
 
-LARGE = 2_000_000  # entries from which on a rival's settings are chosen on a thinned array
-
 
 @dataclass(frozen=True)
 class Source:
@@ -96,15 +94,13 @@ def _generated_shape(source: Source) -> tuple[int, ...]:
 
 
 def choice(spec: Spec) -> Spec:
-    """Choose a rival's settings by hold-out, of a large array on every 2nd row and column; begin trials only while the budget lasts."""
+    """Choose a rival's settings by hold-out; a trial is begun only while the budget lasts."""
     from . import rivals
 
     data = target(spec)
     rivals.load(spec["rival"])
     with threadpoolctl.threadpool_limits(1, "blas"):  # or threads that wait would count as work
-        thin = slice(None, None, 2 if data.y.size > LARGE else 1)
-        y, known = (np.ascontiguousarray(a[:, thin, thin]) for a in (data.y, data.known))
-        return described(data, spec) | rivals.chosen(spec["rival"], y, known, spec["budget"], data.y.shape)
+        return described(data, spec) | rivals.chosen(spec["rival"], data.y, data.known, spec["budget"])
 
 
 def fit(spec: Spec) -> Spec:

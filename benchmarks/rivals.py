@@ -145,11 +145,10 @@ def fitted(name: str, y: np.ndarray, known: np.ndarray, settings: Settings) -> I
     yield from _quietly(rival.fit(y, known, settings, rival.steps))
 
 
-def chosen(name: str, y: np.ndarray, known: np.ndarray, budget: float, shape: tuple[int, ...]) -> dict[str, Any]:
+def chosen(name: str, y: np.ndarray, known: np.ndarray, budget: float) -> dict[str, Any]:
     """Return the settings that are best on hidden known entries; a trial is begun only while the budget lasts.
 
-    That, and what choosing took, are seconds of the processors, whatever else the machine does. Where y is a thinned array, what is
-    returned is of the same place in the grid of the whole, of this shape.
+    That, and what choosing took, are seconds of the processors, whatever else the machine does.
     """
     rival = RIVALS[name]
     hidden = known & (np.random.default_rng(3).random(y.shape) < HIDDEN)
@@ -167,7 +166,7 @@ def chosen(name: str, y: np.ndarray, known: np.ndarray, budget: float, shape: tu
         raise ArithmeticError("no candidate gave a finite error")
     return {
         "title": rival.title,
-        "chosen": rival.grid(shape)[int(np.nanargmin(np.where(np.isfinite(errors), errors, np.inf)))],
+        "chosen": grid[int(np.nanargmin(np.where(np.isfinite(errors), errors, np.inf)))],
         "tried": [[settings, error] for settings, error in zip(grid, errors, strict=False)],
         "not_tried": grid[len(errors) :],
         "choosing": time.process_time() - begun,

@@ -39,8 +39,8 @@ class Plan:
     literal_steps: int = 2
     every: int = 60  # steps of the paper's run between those at which literal ones are measured
     repeats: int = 2
-    budget: float = 300.0  # seconds for choosing a rival's settings
-    limit: float = 1200.0  # seconds after which a rival is stopped
+    budget: float = 600.0  # processor seconds for choosing a rival's settings
+    limit: float = 1800.0  # seconds after which a rival is stopped
 
 
 def version(checkout: Path) -> str:

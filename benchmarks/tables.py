@@ -171,7 +171,7 @@ def against(out: Path) -> tuple[Lines, list[Check]]:
         "**Against the field.** The same data, mask, machine and run: how good each program ends and after how many seconds, and when"
         f' `qrank.complete(y, method="{PATH["method"]}"{options})` was as good on its way; in brackets how many times sooner is promised.'
         " HaLRTC and LRTC-TNN are written as their papers print them (`benchmarks/printed.py`). Ranks, thresholds and truncation were chosen"
-        " on hidden known entries, which is not counted: the last column has what it took on one core (of the clip on every 2nd row and column); qrank has none to choose. Of counts the error is over"
+        " on hidden known entries, which is not counted: the last column has what it took on one core; qrank has none to choose. Of counts the error is over"
         " missing ones that are not 0. Where a program's steps can be watched, *near* is when its own error came within 1 % of the final one for"
         " good: it stops by its authors' rule, which does not know that."
     )

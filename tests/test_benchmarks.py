@@ -262,12 +262,12 @@ def test_a_rival_is_tuned_on_entries_that_are_hidden_from_it(monkeypatch) -> Non
     monkeypatch.setitem(rivals.RIVALS, "toy", toy)
     omega = np.random.default_rng(0).random((8, 30, 30)) < 0.5
     y = np.where(omega, 4.5, 0.0)  # of 8, 4 and 2, the second is nearest
-    found = rivals.chosen("toy", y, omega, 60.0, (16, 60, 60))
-    assert found["chosen"] == 8.0  # the second of the whole array's
+    found = rivals.chosen("toy", y, omega, 60.0)
+    assert found["chosen"] == 4.0
     assert [settings for settings, _ in found["tried"]] == [8, 4.0, 2.0]
     assert found["tried"][1][1] == pytest.approx(0.5)
     assert all(0.9 * omega.mean() < share < 0.97 * omega.mean() and most == 0 for share, most in handed)
-    assert rivals.chosen("toy", y, omega, -1.0, y.shape)["not_tried"] == [4.0, 2.0]
+    assert rivals.chosen("toy", y, omega, -1.0)["not_tried"] == [4.0, 2.0]
 
 
 def test_what_got_slower_is_named(tmp_path, monkeypatch, capsys) -> None:
