@@ -55,7 +55,7 @@ def test_the_literal_algorithm_and_the_package_agree_over_thirty_steps(
 def test_the_literal_algorithm_goes_on_from_the_state_of_the_package(name: str) -> None:
     x, omega = low_rank((9, 14, 11))
     y = 3 * np.where(omega, x, 0)
-    method = METHODS[name].configured("paper", mu0=0.5)
+    method = METHODS[name].configured("paper", mu0=0.1)
     run = Run(Problem.of(y, omega, (1, 2)), method, 0)
     steps = iter(run)
     for _ in range(10):
