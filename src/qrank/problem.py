@@ -37,6 +37,7 @@ class Problem:
         None  # other measurements than entries, scaled (`fit.Measurement`); y is then their least-norm array
     )
     start: Any = None  # an earlier answer to start from, scaled, of y's shape, for methods that can
+    finer: Problem | None = None  # of a problem in single precision: that in double, which tells what the data are like
 
     @classmethod
     def of(cls, array: Any, observed: Any = None, slice_axes: tuple[int, int] = (0, 1)) -> Problem:
@@ -88,7 +89,7 @@ class Problem:
     @cached_property
     def norm(self) -> float:
         """||Y||_F of the scaled known values."""
-        return kernels.of(self.y).norm(self.y)
+        return kernels.of(self.y).norm(self.y) if self.finer is None else self.finer.norm
 
     @property
     def size(self) -> float:
@@ -98,26 +99,22 @@ class Problem:
     @cached_property
     def spread(self) -> float:
         """The standard deviation of the scaled known values; their size where all are equal, 1 where all are 0."""
-        return kernels.of(self.y).spread(self.y, self.observed)
+        return kernels.of(self.y).spread(self.y, self.observed) if self.finer is None else self.finer.spread
 
     @cached_property
     def smoothness(self) -> np.ndarray:
         """How smooth the known values are along each axis: from 0 to about 1 where their order means nothing."""
-        return kernels.of(self.y).smoothness(self.y, self.observed)
+        return kernels.of(self.y).smoothness(self.y, self.observed) if self.finer is None else self.finer.smoothness
 
     @property
     def single(self) -> Problem:
-        """The same problem in single precision."""
-        return self if kernels.of(self.y).eps(self.y) > 1e-9 else self._single
-
-    @cached_property
-    def _single(self) -> Problem:
+        """The same problem in single precision; whoever asks for it keeps it."""
         kind = kernels.of(self.y)
+        if kind.eps(self.y) > 1e-9:
+            return self
         start = None if self.start is None else kind.single(self.start)
         measured = None if self.measured is None else self.measured._replace(values=np.float32(self.measured.values))
-        found = replace(self, y=kind.single(self.y), start=start, measured=measured)
-        found.__dict__.update(smoothness=self.smoothness, spread=self.spread)  # to the digit those of the double one
-        return found
+        return replace(self, y=kind.single(self.y), start=start, measured=measured, finer=self)
 
     @cached_property
     def count(self) -> int:
@@ -140,10 +137,6 @@ class Problem:
         """Return the problem with an earlier answer to start from; what is known of the data is not found out again."""
         found = replace(self, start=start)
         found.__dict__.update(norm=self.norm, smoothness=self.smoothness, spread=self.spread, count=self.count)
-        if "_single" in self.__dict__:
-            found.__dict__["_single"] = self._single.starting(
-                None if start is None else kernels.of(start).single(start)
-            )
         return found
 
     def without(self, positions: np.ndarray, single: bool = False) -> Problem:
@@ -155,7 +148,7 @@ class Problem:
         values = kind.host(y.reshape(-1)[at])
         y.reshape(-1)[at] = 0
         observed.reshape(-1)[at] = False
-        return replace(self, y=y, observed=observed, held_out=chosen, held_out_values=values)
+        return replace(self, y=y, observed=observed, held_out=chosen, held_out_values=values, finer=None)
 
     def part(self, box: tuple[slice, ...]) -> Problem:
         """Return the problem of a part of the array, given as slices of y's axes.

@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,10 @@ from .problem import Problem
 from .result import Record, Status, Step
 
 ONE_THREAD = 1 << 18  # entries below which handing work to a second thread costs more than it saves
+SINGLE = 2.0**-23  # what single precision tells apart, relative
+DIGITS = 64 * SINGLE  # a tolerance below this asks for more digits than single precision has
+CLOSE = 1e-4  # a primal residual from which on X may be found to more digits than single precision has …
+HELD = 0.15  # … which it is where the dual residual is below this: what is known holds X
 
 
 class Run:
@@ -38,13 +43,9 @@ class Run:
         kind = kernels.of(problem.y)
         self.work = Workspace(rng, kind.empty, kind.reuses)
         self.state, self.k, self.seconds, self.status = state, k, 0.0, Status.INTERRUPTED
-        # Single precision takes half the time and memory as long as residuals are far above what it loses.
-        self._single = method.single > 0 and (state is None or is_single(state))
-
-    @property
-    def _problem(self) -> Problem:
-        """The problem in the precision that the run is in."""
-        return self.problem.single if self._single else self.problem
+        begins = in_single(kind.eps(problem.y), math.prod(problem.layout.shape), method)
+        single = begins and (state is None or is_single(state))
+        self._problem = problem.single if single else problem  # in the precision that the run is in
 
     def begin(self) -> None:
         """Make the first state, if there is none."""
@@ -53,9 +54,9 @@ class Run:
             with self._threads():
                 self.state = self.method.init(self._problem, self.work)
         if self.problem.start is not None:
-            self.problem = self.problem.starting(
-                None
-            )  # the state is what a run goes on from: another array less to hold
+            # The state is what a run goes on from: another array less to hold.
+            single, self.problem = self._problem is not self.problem, self.problem.starting(None)
+            self._problem = replace(self._problem, start=None, finer=self.problem) if single else self.problem
         self.seconds += time.perf_counter() - start
 
     def __iter__(self) -> Iterator[tuple[Any, Record]]:
@@ -71,8 +72,9 @@ class Run:
                 return
             self.k += 1
             self.status = self._status(step)
-            if self._single and self.status is Status.INTERRUPTED and 0 < step.primal < method.single:
-                self._single, self.state = False, like_type(self.state, problem.y)
+            if self._problem is not problem and self.status is Status.INTERRUPTED and gains_digits(step, problem.size):
+                self._problem, self.state = problem, like_type(self.state, problem.y)
+                self.work.clear()
             held = None if problem.held_out is None else problem.held_out_error(self.answer())
             self.seconds += time.perf_counter() - start
             yield self.state, self._record(step, held)
@@ -130,6 +132,34 @@ class Run:
             return None
         with self._threads():
             return self.method.doubt(self._problem, self.state, self.work)
+
+
+def in_single(eps: float, entries: int, method: Any) -> bool:
+    """Return whether a run begins in single precision, which takes half the time and memory, though its data are finer.
+
+    Not where ``tol`` asks for more digits than that, nor where the method says that so small an array has nothing to save.
+
+    >>> from qrank.methods import METHODS
+    >>> [in_single(eps, 1 << 20, METHODS["tnn"].configured(tol=tol)) for eps, tol in ((2e-16, 1e-5), (2e-16, 1e-8), (1e-7, 1e-5))]
+    [True, False, False]
+    """
+    return eps < SINGLE / 2 and entries >= method.single and method.tolerance(eps) >= DIGITS
+
+
+def gains_digits(step: Step, size: float) -> bool:
+    """Return whether the next steps are to be in double precision: where X has more digits to be found by them.
+
+    As long as X is far from what is known, rounding is far below what a step changes. Close to it there are two ways to
+    end. What is known may determine X, as that of an array of exactly low rank: X stands still while mu grows (the dual residual,
+    how far it moves over what the shrinkage takes away, is small), and each step finds more of its digits. Or X follows mu
+    until that has grown so far that nothing moves, as that of any natural array does: its answer is that of a path, whose end no
+    further digit changes. In either case single precision ends where the threshold 1/mu does not count in it any more; ``size`` is
+    the norm of the data.
+
+    >>> [gains_digits(Step(1.0, *residuals, 1.0, 1, 1), 1.0) for residuals in ((0.1, 0.01, 0.1), (5e-5, 0.01, 0.1), (5e-5, 0.4, 0.1))]
+    [False, True, False]
+    """
+    return 0 < step.primal < CLOSE and (step.dual < HELD or step.mu * size > 8 / SINGLE)
 
 
 def is_single(state: Any) -> bool:

@@ -12,6 +12,7 @@ import numpy as np
 from ..errors import TooLarge
 from ..kernels import threads
 from ..methods import Auto, Method
+from ..run import in_single
 from ..tensor import Layout
 from ..text import duration, in_bytes
 
@@ -72,7 +73,10 @@ def estimated(layout: Layout, dtype: Any, method: Method, p: float, copies: floa
     end = (
         n * dtype.itemsize * (1 + moved) + 3 * n
     )  # the answer in its own axes; what is determined, and temporary masks
-    return Estimate(copies + max(needs.memory, end), needs.flops * needs.steps / speed(dtype))
+    single = in_single(float(np.finfo(dtype).eps), n, method)
+    return Estimate(
+        copies + max(needs.memory, end), needs.flops * needs.steps / speed(np.dtype(np.float32) if single else dtype)
+    )
 
 
 def copied(layout: Layout, given: np.dtype, marked: bool) -> int:

@@ -55,7 +55,7 @@ class Kernels:
     - smoothness(y, mask): for each axis from 0 to about 1, a NumPy array
     - smooth_fill(y, mask): y, its missing entries filled from those nearby
     - spread(y, mask): the standard deviation of what is known, not 0
-    - single(t), cast(t, y): t in single precision, or in y's
+    - single(t), cast(t, y): t in single precision, or as it is where the kind stays in one; t in y's
     - known_entries(t, mask): those that the paper's stopping rule follows, as a list of arrays (``last``)
     - put_known(t, mask, entries): t with such entries
     - rms(t): the root mean square of entries
@@ -98,6 +98,10 @@ class Kernels:
     def brought(self, m: Any) -> Any:
         """Return a NumPy array as one of this kind: as it is, where `product` and the like take it so."""
         return m
+
+    def single(self, t: Any) -> Any:
+        """Return t as it is: a run then stays in the precision of its data."""
+        return t
 
     def blind(self, mask: Any, fibres: Any) -> Any:
         """Return where nothing is known along one of the given axes."""

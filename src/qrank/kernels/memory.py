@@ -44,6 +44,12 @@ class Workspace:
         if self._reuses:
             self._buffers[name] = array.reshape(-1)
 
+    def clear(self) -> None:
+        """Let go of all scratch memory; the generator stays."""
+        self._buffers.clear()
+        for part in self._parts.values():
+            part.clear()
+
     def part(self, name: str) -> Workspace:
         """Return a workspace within this one, with names of its own and the same generator."""
         return self._parts.setdefault(name, Workspace(self.rng, self._empty, self._reuses))

@@ -6,7 +6,6 @@ and V = T_(3)^T U / s. Squaring loses what is small beside s_1, so what matters 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,6 @@ from .memory import Workspace
 from .products import double_gram, gram, matmul, product
 from .spectral import gram_safe, tells
 
-DROWNING = 30  # lam so many times below what a Gram matrix tells still matters for the answer
 THREADED = 256  # rows of a Gram matrix from which on threads inside LAPACK gain something
 
 
@@ -48,39 +46,25 @@ def short_side(t: np.ndarray, lam: float, r: int, work: Workspace) -> tuple[np.n
     What is small beside s_1 drowns in the Gram matrix. Then (``sure`` is False) all of its eigenvectors are given: they are
     orthonormal, which is all that G = T x_3 Q asks of a tall T_(3). Of a wide one s is needed, too, and taken from T_(3)
     itself. T = G x_3 Q^T holds for any orthonormal U, and X differs from it by lam at most in each direction, so that the
-    mixture of directions that the Gram matrix cannot tell apart matters less and less as lam falls. In single precision the
-    steps in which it begins to matter, 0.06 dB on COIL-20, take the Gram matrix in double where that is not the larger part
-    of the work.
+    mixture of directions that the Gram matrix cannot tell apart matters less and less as lam falls.
     """
     n3, n1, n2 = t.shape
     flat, wide, short = t.reshape(n3, n1 * n2), n1 * n2 <= n3, min(n3, n1 * n2)
     a = flat.T if wide else flat
     space = work.array("spare", (t.size,), t.dtype)  # idle until G is made
     square = gram(a, work.array("gram", (short, short), t.dtype), space)
-    rows, s, sure = pairs(square, lam, r, wide, lambda: double_gram(a), space)
+    rows, s, sure = pairs(square, lam, r, space)
     if wide and not sure and (lost := drowned(s)).any():
         s[lost] = lengths(flat, rows[lost].T)
     return rows, s, sure
 
 
 def pairs(
-    square: np.ndarray,
-    lam: float,
-    r: int,
-    wide: bool,
-    double: Callable[[], np.ndarray],
-    space: np.ndarray | None = None,
+    square: np.ndarray, lam: float, r: int, space: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray, bool]:
-    """Return what `short_side` does, of a Gram matrix, which is overwritten; ``double`` makes it in double precision."""
-    dtype, energy = square.dtype, float(np.trace(square))
-    sure = tells(energy, lam, dtype)
-    near = not sure and tells(energy, DROWNING * lam, dtype)
-    if near and dtype.itemsize < 8 and (not wide or len(square) < THREADED):
-        s, exact = eigenpairs(double(), lam * lam)
-        s, rows = s.astype(dtype), square[: len(exact)]
-        rows[...] = exact
-    else:
-        s, rows = eigenpairs(square, lam * lam if sure else -np.inf, space)
+    """Return what `short_side` does, of a Gram matrix, which is overwritten."""
+    sure = tells(float(np.trace(square)), lam, square.dtype)
+    s, rows = eigenpairs(square, lam * lam if sure else -np.inf, space)
     return rows[:r], s[:r], sure
 
 

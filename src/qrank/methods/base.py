@@ -34,7 +34,7 @@ class Method:
     about: ClassVar[str]
     shares_out: ClassVar[bool] = False  # its kernels use threads.py throughout: BLAS needs no threads of its own
 
-    single: ClassVar[float] = 0.0  # the primal residual down to which single precision serves; 0: it never does
+    single: ClassVar[float] = math.inf  # entries from which on the loop may take its steps in single precision
     after: ClassVar[str | None] = None  # the method whose answer it starts from, as `problem.start`
 
     resumes: ClassVar[bool] = False  # it can go on from an earlier answer, `problem.start`, in a few steps

@@ -14,7 +14,6 @@ import numpy as np
 
 from ..kernels import threads
 from ..kernels.advance import PASSED
-from ..kernels.principal import THREADED
 from ..kernels.products import CACHED
 from ..kernels.shrink import LARGE
 from ..kernels.spectral import SLICES
@@ -118,8 +117,6 @@ def learning(r: int, size: Size) -> Needs:
     short, n, wide = size.short, size.entries, size.n1 * size.n2 <= size.n3
     # The Gram matrix; LAPACK works in the spare array where that has room for two more, and threads add up in it
     work = size.item * short**2 * (1 + max(0, 2 - n // short**2) + max(0, threads.count() - 1) * (n < 2 * short**2))
-    if size.item < 8 and (not wide or short < THREADED):
-        work += 8 * short**2 * (threads.count() + 2)  # near the end it is taken in double precision
     products = 2 * n * short + (2 * n * short if wide else 4 * KEPT * n * min(r, size.n3))
     return Needs(work, products + eigen(short), 0)
 

@@ -60,6 +60,7 @@ class Recipe(Method):
     """A prior, a fit and a schedule; which prior, the methods say."""
 
     shares_out: ClassVar[bool] = True
+    single: ClassVar[float] = 1 << 18
     measures: ClassVar[bool] = True
     resumes: ClassVar[bool] = True
     numpy_only: ClassVar[bool] = False

@@ -105,7 +105,7 @@ class Views(Recipe):
     revision: ClassVar[int] = 1
     name: ClassVar[str] = "views"
     about: ClassVar[str] = "the mean of the learned Q-norm's proxes over several arrangements of the array, annealed"
-    single: ClassVar[float] = 3e-4
+    single: ClassVar[float] = 0
     presets: ClassVar[dict[str, dict[str, Any]]] = {"default": {}}
 
     penalty: Any = "log-sum:2"

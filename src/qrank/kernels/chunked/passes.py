@@ -23,7 +23,6 @@ from .space import Part, parts_of
 from .steps import Product
 
 FIRST = 8  # slices that are looked at first for the largest singular value
-EXACT = 512  # columns that are taken in double precision at a time
 
 
 def forced(a: Blocks) -> Blocks:
@@ -60,26 +59,20 @@ def rows_of(a: Blocks) -> list[Part]:
 # Of the unfolding.
 
 
-def gram(t: Blocks, wide: bool, double: bool = False) -> np.ndarray:
+def gram(t: Blocks, wide: bool) -> np.ndarray:
     """Return the upper triangle of T_(3)^T T_(3), or of T_(3) T_(3)^T where it is wide: summed up in a tree."""
     n = t.stored[1] if wide else len(t)
-    dtype = np.dtype(np.float64) if double else t.dtype
-    t.space.fits(f"the Gram matrix of {n} x {n} with what decomposes it", 3 * n * n, dtype)
+    t.space.fits(f"the Gram matrix of {n} x {n} with what decomposes it", 3 * n * n, t.dtype)
     axis = 0 if wide else 1
-    return t.space.run(gram_of, t.space.groups(parts_along(t, axis), few=True), t, axis, n, dtype, added=True)
+    return t.space.run(gram_of, t.space.groups(parts_along(t, axis), few=True), t, axis, n, added=True)
 
 
-def gram_of(parts: list[Part], t: Blocks, axis: int, n: int, dtype: np.dtype) -> np.ndarray:
+def gram_of(parts: list[Part], t: Blocks, axis: int, n: int) -> np.ndarray:
     """Return the Gram matrix of parts."""
-    total = np.zeros((n, n), dtype)
+    total = np.zeros((n, n), t.dtype)
     for part in parts:
         a = t.part(axis, part)
-        a = a.T if axis == 0 else a
-        if a.dtype == dtype:
-            add_gram(a, total, first=False)
-        else:
-            for start in range(0, a.shape[1], EXACT):
-                add_gram(np.ascontiguousarray(a[:, start : start + EXACT], dtype), total, first=False)
+        add_gram(a.T if axis == 0 else a, total, first=False)
     return total
 
 
@@ -87,7 +80,7 @@ def short_side(t: Blocks, lam: float, r: int) -> tuple[np.ndarray, np.ndarray, b
     """Return the singular vectors of the shorter side of T_(3) above lam, as rows, their values, and whether these are sure."""
     n3, n1, n2 = t.shape
     wide = n1 * n2 <= n3
-    rows, s, sure = principal.pairs(gram(t, wide), lam, r, wide, lambda: gram(t, wide, double=True))
+    rows, s, sure = principal.pairs(gram(t, wide), lam, r)
     if wide and not sure and (drowned := principal.drowned(s)).any():
         s[drowned] = lengths(t, rows[drowned].T)
     return rows, s, sure

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from ..base import Kernels
-from ..principal import DROWNING
 from ..spectral import gram_safe, tells
 
 TINY = 1e-37  # what lengths are divided by at least
@@ -50,13 +49,8 @@ class Unfolded(Kernels):
         flat, wide = t.reshape(n3, n1 * n2), n1 * n2 <= n3
         a, dtype = flat.T if wide else flat, self._precision(t)
         square = self._gram(a)
-        energy = float(xp.trace(square))
-        sure = tells(energy, lam, dtype)
-        near = not sure and tells(energy, DROWNING * lam, dtype)
-        if near and dtype.itemsize < 8 and (not wide or n1 * n2 < 256):
-            s, rows = (xp.astype(one, t.dtype) for one in self._eigenpairs(self._double_gram(a), lam * lam))
-        else:
-            s, rows = self._eigenpairs(square, lam * lam if sure else -math.inf)
+        sure = tells(float(xp.trace(square)), lam, dtype)
+        s, rows = self._eigenpairs(square, lam * lam if sure else -math.inf)
         s, rows = s[:r], rows[:r]
         if wide and not sure:  # what has drowned in the Gram matrix is taken from T
             length = xp.sqrt(((flat @ rows.T) ** 2).sum(0))
