@@ -142,7 +142,19 @@ def space_needed(n: int) -> int:
     >>> space_needed(100)
     20560
     """
-    return n * n + _work_size(n)
+    return n * _lead(n) + _work_size(n)
+
+
+def _lead(n: int) -> int:
+    """Return how many numbers apart the rows of eigenvectors are kept.
+
+    Rows a multiple of 64 numbers apart fall on few places of the cache and drive each other out: turning the eigenvectors of a matrix
+    of 1024 rows back takes 1.6 times as long as with 8 numbers between them.
+
+    >>> _lead(100), _lead(128)
+    (100, 136)
+    """
+    return n if n % 64 else n + 8
 
 
 def _work_size(n: int) -> int:
@@ -171,7 +183,8 @@ def eigh_above(
     if space is None or space.size < space_needed(n) or space.dtype != k.dtype:
         z, work = None, scratch("eigh work", (_work_size(n),), k.dtype)
     else:
-        z, work = space[: n * n].reshape(n, n), space[n * n : n * n + _work_size(n)]
+        square = n * _lead(n)
+        z, work = space[:square].reshape(n, -1), space[square : square + _work_size(n)]
     d, e, tau = np.empty(n, dtype), np.zeros(n, dtype), np.empty(n, k.dtype)
     # LAPACK counts columns first: it reads our K as its conjugate, and writes eigenvectors as columns, our rows.
     _call("sytrd", kind, b"L", n, k, n, d, e, tau, work, len(work), 0)
@@ -183,7 +196,8 @@ def eigh_above(
     w, b = _tridiagonal(d, e, above, count, least, z, work.view(dtype))
     b = b.astype(k.dtype, copy=False)
     if len(w):
-        _call("ormtr", kind, b"L", b"L", b"N", n, len(w), k, n, tau, b, n, work, len(work), 0)
+        lead = b.strides[0] // b.itemsize
+        _call("ormtr", kind, b"L", b"L", b"N", n, len(w), k, n, tau, b, lead, work, len(work), 0)
     return w, b
 
 
@@ -209,12 +223,12 @@ def _tridiagonal(
         after = _call("stemr", kind, *given, work, len(work), integers, len(integers), 0)
         if not after[-1].value and after[9].value == count:
             return w[:count], b
-    z = np.empty((n, n), d.dtype) if z is None or z.dtype != d.dtype else z
-    failed = _call("stedc", kind, b"I", n, d, e, z, n, work, len(work), integers, len(integers), 0)[-1].value
+    z = np.empty((n, _lead(n)), d.dtype) if z is None or z.dtype != d.dtype else z
+    failed = _call("stedc", kind, b"I", n, d, e, z, _lead(n), work, len(work), integers, len(integers), 0)[-1].value
     if failed:
         raise np.linalg.LinAlgError("the eigendecomposition did not converge")
     first = min(int(np.searchsorted(d, above, side="right")), n - least)
-    return d[first:], z[first:]
+    return d[first:], z[first:, :n]
 
 
 def _at_most(d: np.ndarray, e: np.ndarray, level: float) -> int:
