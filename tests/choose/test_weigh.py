@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from qrank.choose.weigh import Spread, calibrated, weights, widened, worthwhile
+from qrank.choose.weigh import Spread, calibrated, weights, widened
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -69,17 +69,3 @@ def test_standard_errors_follow_the_errors_that_were_seen_whatever_was_told(rng,
     found = calibrated(np.full((30, 50), told, np.float32), at, errors)
     assert (np.abs(errors) <= 1.645 * found.reshape(-1)[at]).mean() == pytest.approx(0.9, abs=0.004)
     np.testing.assert_array_equal(calibrated(np.zeros((3, 4)), np.arange(4), np.zeros(4)), 0)  # all were exact
-
-
-def test_a_run_that_adds_hardly_anything_is_spared(rng):
-    """The last of a chain goes, the one before takes its place; what the sum needs stays, and so does what that starts from."""
-    truth = rng.standard_normal(20000)
-    own = 0.1 * rng.standard_normal((20000, 2))
-    chain = [own[:, 0], 0.8 * own[:, 0], 0.8 * own[:, 0] + 0.001 * rng.standard_normal(20000)]
-    answers = truth[:, None] + np.stack([*chain, own[:, 1]], axis=1)
-    found = weights(answers[:, [2, 3]], truth, rng)
-    given = np.array([0, 0, found[0], found[1]])
-    spared = worthwhile(answers, truth, given, [-1, 0, 1, -1])
-    assert spared[0] == spared[2] == 0
-    assert spared[[1, 3]] == pytest.approx(found, abs=0.02)
-    assert np.std(answers @ spared - truth) < 1.003 * np.std(answers @ given - truth)

@@ -26,7 +26,7 @@ from .part import part
 from .runner import Runner, Stopped
 from .signs import signs_of
 from .told import known_range, lost_with_others, spread_of
-from .weigh import PAYS, Spread, calibrated, clearly_better, weights, worthwhile
+from .weigh import PAYS, Spread, calibrated, clearly_better, weights
 
 PART = 1_200_000  # entries of the part that candidates are tried on
 CHECKED = 20_000  # known entries of large data that are kept back from the last runs, at most 0.5 %, to tell how far these are off
@@ -251,10 +251,6 @@ def _weighed(trial: Runner, region: Problem, partly: bool) -> tuple[dict, bool, 
     seen = np.stack([trial.done[name].x.reshape(-1)[at] for name in names], axis=1)
     keep, found = _worth_weighing(trial, names, seen), np.zeros(len(names))
     found[keep] = weights(seen[:, keep], truth, trial.rng, trial.s2)
-    if partly and keep.all():
-        starts = [trial.done[name].candidate.after for name in names]
-        after = [-1 if start is None else names.index(start) for start in starts]
-        found = worthwhile(seen, truth, found, after, trial.s2)
     w = {name: float(weight) for name, weight in zip(names, found, strict=True)}
     low, high = known_range(problem)
     mean = seen @ np.array(list(w.values()))

@@ -12,7 +12,6 @@ import scipy.optimize
 LEAST = 0.05  # weights below are dropped
 PAYS = 0.998  # answers are cut to the known range if that takes the squared error below this part
 MIXED = 0.9995  # a sum is taken over the best single answer if its error is below this part of that one's
-WORTH = 1.003  # an answer of large data whose sum without it errs less than so many times as much is not worth its run
 NEAR = 1.06  # answers that err less than so many times the best are expected to count alike,
 OPEN = 0.2  # give or take this
 SPLITS = 4  # into halves, each of which chooses for the other
@@ -50,37 +49,6 @@ def weights(answers: np.ndarray, truth: np.ndarray, rng: np.random.Generator, s2
             alone = answers[others] @ best - truth[others]
             gains.append(np.sqrt(np.square(miss).sum() / max(np.square(alone).sum(), 1e-300)))
     return _nearest(answers, truth, s2) if np.mean(gains) < MIXED else best
-
-
-def worthwhile(
-    answers: np.ndarray, truth: np.ndarray, found: np.ndarray, after: Sequence[int], s2: float = 0.0
-) -> np.ndarray:
-    """Return the weights (k,) without answers (n, k) that the sum can do without: each takes a run of all the data.
-
-    Answer i starts from answer ``after[i]``, -1: from none, which is run, too, and may take its place. What nothing starts from
-    is left out, the least needed first, as long as the error of the sum stays below WORTH times what it was.
-
-    >>> truth = np.arange(30.0)
-    >>> miss = np.stack([np.sin(truth), 0.999 * np.sin(truth)], axis=1)
-    >>> worthwhile(truth[:, None] + miss, truth, np.array([0.0, 1.0]), [-1, 0])
-    array([1., 0.])
-    """
-    answers, truth = answers.astype(float), truth.astype(float)
-    runs = set(np.flatnonzero(found).tolist())
-    while more := {after[i] for i in runs} - runs - {-1}:
-        runs |= more
-    most = WORTH * float(np.linalg.norm(answers @ found - truth))
-    while len(runs) > 1:
-        sums = []
-        for last in runs - {after[i] for i in runs}:
-            rest, weights = sorted(runs - {last}), np.zeros(len(found))
-            weights[rest] = _nearest(answers[:, rest], truth, s2)
-            sums.append((float(np.linalg.norm(answers @ weights - truth)), last, weights))
-        error, last, weights = min(sums, key=lambda one: one[:2])
-        if error > most:
-            break
-        found, runs = weights, runs - {last}
-    return found
 
 
 def clearly_better(answers: np.ndarray, truth: np.ndarray, plain: int, groups: np.ndarray) -> np.ndarray:
