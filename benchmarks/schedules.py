@@ -1,25 +1,31 @@
 """The default schedule of vmtqn against the paper's: ``python -m benchmarks.schedules`` writes docs/schedule.md.
 
-Finished runs are kept in out/schedules.json; where QRANK_DATA names a data folder, its arrays are run as well, made small
-under several masks and at full size under one. ``python -m benchmarks.schedules 'full size'`` runs the cases of one table only.
+Each finished run is kept in out/schedules.json, so that it can be stopped and started again; runs whose settings or revision have
+changed are made anew. Where QRANK_DATA names a data folder, its arrays are run as well, made small under several masks and at full
+size under one. Small arrays are run in two processes, those of full size one after the other with all threads.
+``python -m benchmarks.schedules 'full size'`` runs the cases of one table only, ``--show`` writes the page of what is there.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
+import multiprocessing
 import os
-import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import threadpoolctl
 
 import qrank
 from qrank.experiments import sources
+from qrank.experiments.cells import revision
 from qrank.experiments.field.scenes import hangzhou
 
 from .kinds import KINDS, made, traffic
@@ -46,6 +52,11 @@ class Case(NamedTuple):
     name: str
     p: float
     make: Callable[[int], Made]
+
+    @property
+    def key(self) -> str:
+        """What it is kept by."""
+        return f"{self.table}: {self.name}"
 
 
 def generated(name: str, draw: int) -> Made:
@@ -101,7 +112,12 @@ def decibels(found: np.ndarray, x: np.ndarray, known: np.ndarray) -> float:
     return float(-10 * np.log10(np.square((found - x)[~known]).mean() / np.ptp(x) ** 2))
 
 
-def page(found: dict[str, Any]) -> str:
+def finished(one: dict[str, Any] | None, runs: list[str]) -> bool:
+    """Return whether all runs of a case are there, made as they would be made today."""
+    return one is not None and all(one["runs"].get(run, {}).get("settings") == settings(run) for run in runs)
+
+
+def page(found: dict[str, Any], order: list[str]) -> str:
     """Return the page, from finished runs."""
     draws = TABLES["generated"][0]
     lines = [
@@ -117,9 +133,7 @@ def page(found: dict[str, Any]) -> str:
         "",
     ]
     for table, (_, runs) in TABLES.items():
-        rows = {
-            key: one for key, one in found.items() if one["table"] == table and all(run in one["runs"] for run in runs)
-        }
+        rows = {key: found[key] for key in order if key.startswith(f"{table}: ") and finished(found.get(key), runs)}
         if not rows:
             continue
         lines += [
@@ -137,34 +151,72 @@ def page(found: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def main(tables: list[str]) -> None:
-    """Run what is not there yet of these tables, or of all, and write the page."""
-    warnings.simplefilter("ignore", qrank.ConvergenceWarning)
+def settings(run: str) -> str:
+    """Return what a kept run must have been made with to be as good as a new one."""
+    return f"{qrank.METHODS['vmtqn'].configured(**RUNS[run])}, revision {revision('vmtqn')}"
+
+
+def measured(key: str, run: str, folder: Path | None) -> dict[str, Any]:
+    """Make one run of a case, on all its draws."""
+    case = next(one for one in cases(folder) if one.key == key)
+    many = TABLES[case.table][0]
+    psnr, steps, started, size = [], [], time.perf_counter(), ""
+    with warnings.catch_warnings(action="ignore", category=qrank.ConvergenceWarning):
+        for x, known in map(case.make, range(many)):
+            n3, n1, n2 = x.shape
+            size = f"{n1} x {n2} x {n3}, {case.p:g}"
+            result = qrank.complete(x, known, "vmtqn", (1, 2), **RUNS[run])
+            psnr.append(decibels(result.x, x, known))
+            steps.append(len(result.history))
+    seconds = (time.perf_counter() - started) / many
+    mean = {"psnr": float(np.mean(psnr)), "steps": round(np.mean(steps)), "seconds": seconds}
+    return {"size": size, **mean, "settings": settings(run)}
+
+
+def in_processes(todo: list[tuple[str, str]], folder: Path | None) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Make runs in two processes with one thread each."""
+    alone = (1,)
+    with ProcessPoolExecutor(2, multiprocessing.get_context("spawn"), threadpoolctl.threadpool_limits, alone) as pool:
+        running = {pool.submit(measured, key, run, folder): (key, run) for key, run in todo}
+        for future in as_completed(running):
+            yield *running[future], future.result()
+
+
+def main() -> None:
+    """Run what is not there yet of the named tables, or of all, and write the page."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.schedules", description=__doc__)
+    parser.add_argument("tables", nargs="*", help=f"of: {', '.join(TABLES)}", metavar="TABLE")
+    parser.add_argument("--show", action="store_true", help="run nothing: write the page of what is there")
+    args = parser.parse_args()
+    for name in args.tables:
+        if name not in TABLES:
+            parser.error(f"there is no table '{name}'; there are: {', '.join(TABLES)}")
     KEPT.parent.mkdir(exist_ok=True)
     found = json.loads(KEPT.read_text()) if KEPT.exists() else {}
     named = os.environ.get("QRANK_DATA")
-    for case in cases(Path(named) if named else None):
-        key = f"{case.table}: {case.name}"
-        runs = found.get(key, {}).get("runs", {})
-        many, compared = TABLES[case.table]
-        missing = [run for run in compared if run not in runs]
-        if not missing or (tables and case.table not in tables):
-            continue
-        draws = [case.make(draw) for draw in range(many)]
-        n3, n1, n2 = draws[0][0].shape
-        found[key] = {"table": case.table, "size": f"{n1} x {n2} x {n3}, {case.p:g}", "runs": runs}
-        for run in missing:
-            psnr, steps, started = [], [], time.perf_counter()
-            for x, known in draws:
-                result = qrank.complete(x, known, "vmtqn", (1, 2), **RUNS[run])
-                psnr.append(decibels(result.x, x, known))
-                steps.append(len(result.history))
-            seconds = (time.perf_counter() - started) / len(draws)
-            runs[run] = {"psnr": float(np.mean(psnr)), "steps": round(np.mean(steps)), "seconds": seconds}
-            KEPT.write_text(json.dumps(found))
-            print(key, run, {name: round(value, 2) for name, value in runs[run].items()}, flush=True)
-    PAGE.write_text(page(found))
+    folder = Path(named) if named else None
+    order = [case.key for case in cases(folder)]
+    wanted = [key for key in order if not args.tables or key.split(": ")[0] in args.tables]
+    todo = [
+        (key, run) for key in wanted for run in TABLES[key.split(": ")[0]][1] if not finished(found.get(key), [run])
+    ]
+    large = [one for one in todo if one[0].startswith("full size")]
+    small = [one for one in todo if one not in large]
+    here = ((key, run, measured(key, run, folder)) for key, run in large)
+    for runs in () if args.show else (in_processes(small, folder), here):
+        for key, run, numbers in runs:
+            one = found.setdefault(key, {"runs": {}})
+            one["size"] = numbers.pop("size")
+            one["runs"][run] = numbers
+            beside = KEPT.with_suffix(".new")
+            beside.write_text(json.dumps(found, indent=1))
+            beside.replace(KEPT)
+            print(
+                f"{key}, {run}: {numbers['psnr']:.2f} dB, {numbers['steps']} steps, {numbers['seconds']:.1f} s",
+                flush=True,
+            )
+    PAGE.write_text(page(found, order))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

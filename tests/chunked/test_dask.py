@@ -213,3 +213,20 @@ def test_a_run_in_pieces_is_the_run(tmp_path):
         qrank.complete(y, observed, "vmtqn", checkpoint=file, on_step=lambda one: one.step > 1)
         with pytest.raises(qrank.FileError, match="other data"):
             qrank.complete(y + 1e-9, observed, "vmtqn", checkpoint=file)
+
+
+@pytest.mark.filterwarnings("ignore::qrank.ConvergenceWarning")
+def test_lost_slices_are_never_zero():
+    """The first two and one between are lost: what is beside them tells, never the zeros that low rank would take."""
+    x, observed = clip()
+    x, lost = x + 10, [0, 1, 9]
+    observed[:, :, lost] = False
+    with dask.config.set({"array.chunk-size": "3kB", "scheduler": "sync"}):
+        with pytest.warns(qrank.UndeterminedWarning, match="between the planes beside them"):
+            found = qrank.complete(da.from_array(x, (10, 9, 4)), observed, "vmtqn", max_steps=40)
+        answer, blind = dask.compute(found.x, found.undetermined)
+    assert blind[:, :, lost].all()
+    assert blind.sum() == 3 * 20 * 18
+    np.testing.assert_allclose(answer[:, :, 9], (answer[:, :, 8] + answer[:, :, 10]) / 2)
+    np.testing.assert_array_equal(answer[:, :, 0], answer[:, :, 2])
+    np.testing.assert_array_equal(answer[observed], x[observed])

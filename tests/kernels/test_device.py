@@ -137,8 +137,9 @@ def test_nothing_missing_and_entries_that_nothing_determines():
     known[3] = False
     y = torch.from_numpy(x)
     assert torch.equal(qrank.complete(y, method="tnn").x, y)
-    with pytest.warns(qrank.UndeterminedWarning, match="as the method left them"):
+    with pytest.warns(qrank.UndeterminedWarning, match="between the planes beside them"):
         found = qrank.complete(y, known, "tnn")
+    np.testing.assert_allclose(found.x[3].numpy(), (found.x[2] + found.x[4]).numpy() / 2, rtol=1e-12)
     np.testing.assert_array_equal(found.undetermined.numpy(), (np.arange(12) == 3)[:, None, None] & ~known)
 
 

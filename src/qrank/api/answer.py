@@ -104,8 +104,13 @@ def undetermined(method: Method, problem: Problem, cut: Patches | None) -> Any:
 def from_nearby(x: Any, blind: Any, problem: Problem, nearby: bool) -> Any:
     """Return x with something to stand on where the model says nothing, and say so."""
     how = "what was chosen takes them from the known entries nearby"
-    if not kernels.of(problem.y).numpy:
+    if not kernels.of(problem.y).numpy and not kernels.of(x).assignable:
         how = "they are as the method left them, for arrays of this kind cannot be interpolated"
+    elif not kernels.of(problem.y).numpy:
+        x, how = (
+            between(x, blind),
+            "those of whole planes were interpolated between the planes beside them, others have the mean of all",
+        )
     elif not nearby:
         filled = METHODS["interpolate"].configured()
         fill = problem.unscaled(np.array(Run(problem, filled).finished()).reshape(problem.y.shape))
@@ -118,4 +123,30 @@ def from_nearby(x: Any, blind: Any, problem: Problem, nearby: bool) -> Any:
         UndeterminedWarning,
         stacklevel=4,
     )
+    return x
+
+
+def between(x: Any, blind: Any) -> Any:
+    """Return x, an array of any kind that can be assigned to, with its blind planes on straight lines between those beside them.
+
+    Axis by axis, so that an entry which lies in two such planes gets what the last one says, whose neighbours are filled by then. What
+    is blind and in no such plane gets the mean of what is not.
+
+    >>> x = np.outer(np.arange(1.0, 5), [1.0, 10, 100])
+    >>> blind = np.zeros(x.shape, bool)
+    >>> blind[1] = blind[:, 1] = True
+    >>> between(x, blind)[1]
+    array([  2., 101., 200.])
+    """
+    x[blind] = float((x * ~blind).sum() / (~blind).sum())
+    for axis in range(x.ndim):
+        others = tuple(k for k in range(x.ndim) if k != axis)
+        lost = np.array(kernels.of(blind).host(blind.all(others)))
+        there = np.flatnonzero(~lost)
+        for k in np.flatnonzero(lost) if len(there) else ():
+            above = int(np.searchsorted(there, k))
+            low, high = int(there[max(above - 1, 0)]), int(there[min(above, len(there) - 1)])
+            share = (k - low) / (high - low) if high > low else 0.0
+            planes = [(slice(None),) * axis + (i,) for i in (int(k), low, high)]
+            x[planes[0]] = (1 - share) * x[planes[1]] + share * x[planes[2]]
     return x

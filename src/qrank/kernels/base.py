@@ -83,6 +83,7 @@ class Kernels:
     )
     among: tuple[str, ...] | None = None  # the methods that `auto` tries for this kind, on a part in memory; None: all
     only: ClassVar[dict[str, dict[str, Any]]] = {}  # options that a method must have on this kind
+    assignable = False  # whether arrays have NumPy's sums and parts that can be assigned to
     reuses = True  # the memory of arrays that are not needed any more serves again (`Workspace.lend`)
 
     def free_memory(self) -> int | None:

@@ -19,6 +19,7 @@ GLIMPSE = 1 << 21  # entries that are looked at to guess which axes are a pictur
 class Chunked(Kernels):
     """What both kinds share: what they cannot do, they say in one sentence that names what can be done."""
 
+    assignable = True
     reuses = False  # nothing is made in the memory of what is not needed any more
 
     def __getattr__(self, operation: str) -> Any:

@@ -28,6 +28,8 @@ COLUMNS = 1 << 22  # numbers that are laid aside where a product takes the place
 class Device(Slices, Unfolded, Transformed, SeenOnDevice):
     """The operations on the arrays of one library on one device."""
 
+    assignable = True
+
     def __init__(self, xp: Any) -> None:
         self.xp = xp
         self.empty = xp.empty
