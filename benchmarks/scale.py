@@ -18,6 +18,7 @@ import sys
 import tempfile
 import threading
 import time
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -32,6 +33,7 @@ DIRECTIONS, RANK, NOISE, KNOWN = 8, 4, 0.02, 0.5  # the truth has rank 32 x 32 x
 FRAMES, SIDE = 12, 6  # over so many frames, and entries of a picture's side, the truth is alike
 AXES = (0, 2)  # of a slice: then the third mode is 512, and not 6000
 OPTIONS = {"r": 40, "rho": 2.0, "max_steps": 10}  # mu grows so fast that few passes over the data are needed
+PASSES = {"gram_of": "Gram matrix", "written_of": "G", "shrink_of": "shrink", "advance_of": "X and T"}
 BEGIN, END = "<!-- measured -->", "<!-- end -->"
 
 
@@ -158,8 +160,35 @@ def scale(shape: tuple[int, int, int], wheres: Sequence[tuple[str, ...]], frames
             yield one
 
 
+class Passes:
+    """Seconds that the client has waited for each kind of pass of a run on Dask."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+
+    def __enter__(self) -> dict[str, float]:
+        from qrank.kernels.chunked.space import Space
+
+        self.usual = run = Space.run
+
+        def timed(space: Any, job: Any, *args: Any, **settings: Any) -> Any:
+            start = time.perf_counter()
+            found = run(space, job, *args, **settings)
+            name = PASSES.get(job.__name__, "before and after")
+            self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
+            return found
+
+        setattr(Space, "run", timed)  # noqa: B010
+        return self.seconds
+
+    def __exit__(self, *_: Any) -> None:
+        from qrank.kernels.chunked.space import Space
+
+        setattr(Space, "run", self.usual)  # noqa: B010
+
+
 def cost(steps: int) -> list[dict[str, Any]]:
-    """Seconds a step of the same run in four places."""
+    """Seconds a step of the same run in four places, and of what they consist."""
     import dask.array as da
     from dask import config
     from distributed import Client, LocalCluster
@@ -172,9 +201,18 @@ def cost(steps: int) -> list[dict[str, Any]]:
 
     def timed(name: str, y: Any, observed: Any) -> dict[str, Any]:
         times: list[float] = []
-        qrank.complete(y, observed, "vmtqn", max_steps=steps, on_step=lambda _: times.append(time.perf_counter()))
-        one = {"shape": "240 x 432 x 480", "where": name, "seconds a step": float(np.median(np.diff(times)))}
-        print(json.dumps(one := one | {"busy": os.getloadavg()[0]}), flush=True)
+        at: list[dict[str, float]] = []
+
+        def on_step(_: Any) -> None:
+            times.append(time.perf_counter())
+            at.append(dict(seconds))
+
+        with Passes() as seconds, warnings.catch_warnings(action="ignore"):
+            method = qrank.METHODS["vmtqn"].configured(**(OPTIONS | {"max_steps": steps}))
+            qrank.complete(y, observed, method, on_step=on_step)
+        each = {name: (at[-1][name] - at[0].get(name, 0)) / (steps - 1) for name in PASSES.values() if name in at[-1]}
+        one = {"shape": "240 x 432 x 480", "where": name, "seconds a step": (times[-1] - times[0]) / (steps - 1)}
+        print(json.dumps(one := one | {"passes": each, "busy": os.getloadavg()[0]}), flush=True)
         return one
 
     chunks: Any = (240, 432, 12)
@@ -201,10 +239,16 @@ def page(saved: dict[str, list[dict[str, Any]]]) -> None:
         )
         rows.append(f"| {one['shape']} | `{one['where']}` | {told} |")
     if cost := saved.get("cost"):
-        rows += ["", "| 240 x 432 x 480, float32 | seconds a step | times NumPy's | load |", "|---|---|---|---|"]
+        names = list(PASSES.values())
+        rows += ["", f"| 240 x 432 x 480, float32 | seconds a step | times NumPy's | {' | '.join(names)} | client |"]
+        rows.append("|---" * (4 + len(names)) + "|")
         for one in cost:
-            times = one["seconds a step"] / cost[0]["seconds a step"]
-            rows.append(f"| {one['where']} | {one['seconds a step']:.2f} | {times:.2f} | {one['busy']:.0f} |")
+            whole, passes = one["seconds a step"], one["passes"]
+            each = [f"{passes[name]:.2f}" if name in passes else "" for name in names]
+            left = f"{whole - sum(passes.values()):.2f}" if passes else ""
+            rows.append(
+                f"| {one['where']} | {whole:.2f} | {whole / cost[0]['seconds a step']:.2f} | {' | '.join([*each, left])} |"
+            )
     rows += predicted(saved)
     text = PAGE.read_text(encoding="utf-8")
     before, after = text.split(BEGIN)[0], text.split(END)[1]

@@ -9,10 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import qrank
 from chunked.test_dask import CUTS, clip, off
+from qrank.cli.app import app
 from qrank.kernels.chunked import space
+from qrank.methods.views import Views
 
 dask = pytest.importorskip("dask", reason="dask is not installed")
 da = pytest.importorskip("dask.array", reason="dask is not installed")
@@ -29,13 +32,15 @@ def client():
             yield client
 
 
-@pytest.mark.parametrize("method", ["vmtqn", "tnn"])
-def test_equals_numpy_on_two_processes(method, client):
+@pytest.mark.parametrize(("method", "options"), [("vmtqn", {}), ("tnn", {}), ("views", {"ordered": False})])
+def test_equals_numpy_on_two_processes(method, options, client, monkeypatch):
+    monkeypatch.setattr(Views, "single", 0.0)
     x, observed = clip()
-    usual = qrank.complete(x, observed, method, max_steps=3)
+    options = {"max_steps": 2, **options}
+    usual = qrank.complete(x, observed, method, **options)
     for chunks, size in CUTS:
         with dask.config.set({"array.chunk-size": size}):
-            found = qrank.complete(da.from_array(x, chunks), da.from_array(observed, chunks), method, max_steps=3)
+            found = qrank.complete(da.from_array(x, chunks), da.from_array(observed, chunks), method, **options)
             assert off(found.x.compute(), usual.x) < 1e-8
 
 
@@ -56,6 +61,29 @@ def test_a_worker_is_killed_in_mid_run(client):
     assert killed
     assert len(found.history) == 12
     assert off(answer, usual.x) < 1e-8
+
+
+def test_fill_on_a_cluster_that_runs_already(client, tmp_path):
+    """By its address, as of one that was started by ``dask scheduler`` and ``dask worker``; nothing of it is ended."""
+    x, observed = clip()
+    np.save(tmp_path / "x.npy", np.where(observed, x, np.nan))
+    workers = set(client.scheduler_info()["workers"])
+    command = [
+        "fill",
+        str(tmp_path / "x.npy"),
+        "-o",
+        str(tmp_path / "filled.npy"),
+        "--cluster",
+        client.scheduler.address,
+    ]
+    command += ["--method", "vmtqn", "--option", "max_steps=3", "--scratch", str(tmp_path)]
+    told = CliRunner().invoke(app, command)
+    assert told.exit_code == 0, told.output
+    assert [line.partition(":")[0] for line in told.output.splitlines()[1:3]] == ["memory", "time"]
+    assert "dashboard: http" in told.output
+    assert off(np.load(tmp_path / "filled.npy"), qrank.complete(x, observed, "vmtqn", max_steps=3).x) < 1e-8
+    assert set(client.scheduler_info()["workers"]) == workers
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["filled.npy", "x.npy"]
 
 
 def test_a_folder_that_workers_do_not_see_is_refused(tmp_path):

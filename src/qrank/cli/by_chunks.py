@@ -26,9 +26,11 @@ from ..methods import Auto, Method
 from ..result import Status
 from ..text import duration
 from . import options
+from .chunk_forecast import cheaper, expected, scratch
 from .progress import Stopper
 from .words import FAILED, STOPPED, leave, parse_slice_axes, screen, sizes
 
+JOINING = 30  # seconds in which a worker of a cluster has to show up
 BY_CHUNKS = "cannot be used by chunks: leave it out, or --memory, --workers and --cluster"
 NOT_BY_CHUNKS: tuple[str, ...] = (
     "--patch",
@@ -100,8 +102,13 @@ def computed(where: Where) -> Iterator[str | None]:
     distributed = need("distributed", "dask", "filling on several processes")
     with dask.config.set({"distributed.worker.memory.terminate": False} | settings):
         if where.cluster is not None:
-            with distributed.Client(where.cluster) as client, dask.config.set({"array.chunk-size": chunk_size()}):
-                yield client.dashboard_link
+            with distributed.Client(where.cluster) as client:
+                try:
+                    client.wait_for_workers(1, timeout=JOINING)
+                except distributed.TimeoutError:
+                    raise InputError(f"the cluster {where.cluster} has no workers") from None
+                with dask.config.set({"array.chunk-size": chunk_size()}):
+                    yield client.dashboard_link
             return
         many = dict(n_workers=where.workers, threads_per_worker=1, memory_limit=where.memory or "auto")
         try:
@@ -143,6 +150,10 @@ def fill_by_chunks(
         if slice_axes is None and isinstance(method, Auto):
             axes = guessed_axes(loaded.array, known)
         out.print(f"{source}: {loaded.kind}, {sizes(loaded.array.shape, loaded.axes)}, {loaded.array.dtype}, by chunks")
+        size = loaded.array.shape, loaded.array.dtype
+        lines = [*expected(*size, axes, method, where.workers, where.memory), scratch(*size, where.scratch)]
+        proposal = cheaper(*size, axes, method) if slice_axes is None else None
+        out.print("\n".join(lines if proposal is None else [*lines, proposal]))
         out.print(f"slices: {' x '.join(loaded.axes[axis] for axis in axes)}; filling with {method.name}")
         if dashboard is not None:
             out.print(f"dashboard: {dashboard}")
