@@ -15,7 +15,6 @@ import qrank
 from chunked.test_dask import CUTS, clip, off
 from qrank.cli.app import app
 from qrank.kernels.chunked import space
-from qrank.methods.views import Views
 
 dask = pytest.importorskip("dask", reason="dask is not installed")
 da = pytest.importorskip("dask.array", reason="dask is not installed")
@@ -32,9 +31,8 @@ def client():
             yield client
 
 
-@pytest.mark.parametrize(("method", "options"), [("vmtqn", {}), ("tnn", {}), ("views", {"ordered": False})])
-def test_equals_numpy_on_two_processes(method, options, client, monkeypatch):
-    monkeypatch.setattr(Views, "single", 0.0)
+@pytest.mark.parametrize(("method", "options"), [("vmtqn", {}), ("tnn", {})])
+def test_equals_numpy_on_two_processes(method, options, client):
     x, observed = clip()
     options = {"max_steps": 2, **options}
     usual = qrank.complete(x, observed, method, **options)
