@@ -11,6 +11,7 @@ import qrank
 from conftest import low_rank
 from qrank.fit import operator_of
 from qrank.fit.measured import solved
+from qrank.methods import METHODS
 
 
 @pytest.fixture
@@ -119,6 +120,18 @@ def test_exact_recovery_from_random_sums(method, rng):
     if method == "auto":
         assert {trial.name for trial in found.choice.trials} == {"views", "vmtqn", "tnn-c"}
         assert sum(trial.weight for trial in found.choice.trials) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("method", [name for name, one in METHODS.items() if one.measures])
+def test_every_method_of_the_family_takes_measurements(method, rng):
+    """The answer agrees with what was measured, and is nearer to an array that is the same in all slices than the smallest one is."""
+    x = np.repeat(low_rank(rng, (8, 9, 1), 1, 1), 6, axis=2)
+    psi = rng.standard_normal((200, x.size)) / np.sqrt(x.size)
+    options = {"tqn": {"q": scipy.fft.dct(np.eye(6), norm="ortho")}, "tqn-oracle": {"truth": x}}.get(method, {})
+    found = qrank.recover(psi @ x.ravel(), psi, x.shape, method=method, slice_axes=(0, 1), **options).x
+    np.testing.assert_allclose(psi @ found.ravel(), psi @ x.ravel(), atol=1e-2 * np.abs(psi @ x.ravel()).max())
+    smallest = (np.linalg.pinv(psi) @ (psi @ x.ravel())).reshape(x.shape)
+    assert np.linalg.norm(found - x) < 0.9 * np.linalg.norm(smallest - x)
 
 
 def test_units_and_single_precision(sums):

@@ -9,8 +9,8 @@ Threshold for Singular Values is 4/sqrt(3). 2014). Each is too large where there
 
 *With holes.* A few known entries are hidden from `views` and from `patches` after it, run with the level found so far. Of a hidden entry the
 local Gaussian model tells an expectation and its variance v, and the entry is off by r, E r^2 = sigma^2 + v: so sigma^2 is the mean of r^2 - v
-over the entries that can be told best, those of least v. The model has not seen their noise, so that choosing by v does not bias r. A
-law that is off by more than it says makes the level too large, so that few entries and small v do best.
+over the entries that can be told best, those of least v, and at least half of that of r^2. The model has not seen their noise, so that
+choosing by v does not bias r. Where it was sure and wrong, r is many times what noise makes of it, and is left out.
 
 What errs by as much as the noise cannot be told from it: the level is then too large, as it is of data that bring noise of their own.
 For nothing missing, shares and sizes were chosen on the balloons cube and two clips; with holes, on generated clips, spectra and tensors of
@@ -37,7 +37,8 @@ FLAT = 0.1  # share of the blocks that are flattest
 HIDDEN = 0.15  # of the known entries,
 SUREST = 0.05  # of these,
 TELLING = 250  # and so many at least: their root mean square is known to 5 %
-OWN = 0.01  # of the mean square of r that is noise, at least: v may be too large while the level is
+OWN = 0.5  # of the mean square of r that is noise, at least: where the model is surest, it is not off by more
+BEYOND = 3.0  # standard deviations, by the median, from which on r is no noise: the model was sure, and wrong
 FEWEST = 50  # known entries that tell anything
 MEDIAN = 0.6745  # of the size of a standard normal number
 LONG = 8  # singular values of an unfolding that have a tail
@@ -155,6 +156,7 @@ def _of_hidden(problem: Problem, rng: np.random.Generator) -> float:
             x, run = answer("patches", x, noise=found * problem.scale, rounds=1)
             v = np.square(run.deviation().reshape(-1)[at], dtype=float)
             surest = np.argsort(v)[: max(TELLING, round(SUREST * len(at)))]
-            r2 = float(np.square(x.reshape(-1)[at][surest].astype(float) - truth[surest]).mean())
+            r = np.abs(x.reshape(-1)[at][surest].astype(float) - truth[surest])
+            r2 = float(np.square(r[r <= BEYOND / MEDIAN * np.median(r)]).mean())
             found = max(math.sqrt(max(r2 - float(v[surest].mean()), OWN * r2)), least)
     return found
