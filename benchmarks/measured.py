@@ -60,9 +60,9 @@ def single_pixel(x: np.ndarray, rng: np.random.Generator) -> Pair:
     def adjoint(b: np.ndarray) -> np.ndarray:
         spectrum = np.zeros(x.shape)
         spectrum[kept] = b
-        return signs * scipy.fft.idctn(spectrum, axes=(1, 2), norm="ortho")
+        return signs * np.asarray(scipy.fft.idctn(spectrum, axes=(1, 2), norm="ortho"))
 
-    return lambda a: scipy.fft.dctn(signs * a, axes=(1, 2), norm="ortho")[kept], adjoint
+    return lambda a: np.asarray(scipy.fft.dctn(signs * a, axes=(1, 2), norm="ortho"))[kept], adjoint
 
 
 def coarse(x: np.ndarray, _: np.random.Generator) -> Pair:
