@@ -14,7 +14,7 @@ choosing by v does not bias r. Where it was sure and wrong, r is many times what
 
 What errs by as much as the noise cannot be told from it: the level is then too large, as it is of data that bring noise of their own.
 For nothing missing, shares and sizes were chosen on the balloons cube and two clips; with holes, on generated clips, spectra and tensors of
-low rank. docs/noise.md has all of them, and others that chose nothing.
+low rank, but OWN and BEYOND after the estimate had failed on the still clip. docs/noise.md has all of them, and others that chose nothing.
 """
 
 from __future__ import annotations
