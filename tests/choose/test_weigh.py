@@ -69,3 +69,13 @@ def test_standard_errors_follow_the_errors_that_were_seen_whatever_was_told(rng,
     found = calibrated(np.full((30, 50), told, np.float32), at, errors)
     assert (np.abs(errors) <= 1.645 * found.reshape(-1)[at]).mean() == pytest.approx(0.9, abs=0.004)
     np.testing.assert_array_equal(calibrated(np.zeros((3, 4)), np.arange(4), np.zeros(4)), 0)  # all were exact
+
+
+def test_a_gain_that_hangs_on_a_few_entries_makes_no_sum():
+    rng = np.random.default_rng(10)
+    first = rng.standard_t(1.8, 1300)  # a few entries make most of the error
+    second = 0.8 * first + 0.9 * rng.standard_t(1.8, 1300)
+    found = weights(np.stack([first, second], axis=1), np.zeros(1300), np.random.default_rng(0))
+    np.testing.assert_array_equal(found, [1.0, 0.0])  # by the mean gain alone, whatever its error, it would be a sum
+    alike = rng.standard_normal((1300, 2))
+    assert (weights(alike, np.zeros(1300), np.random.default_rng(0)) > 0.3).all()
