@@ -23,7 +23,7 @@ from ..files.sniff import split_key
 from ..kernels import threads
 from ..kernels.chunked.space import chunk_size
 from ..methods import Auto, Method
-from ..result import Status
+from ..result import Completion, Status
 from ..text import duration
 from . import options
 from .chunk_forecast import cheaper, expected, scratch
@@ -171,16 +171,21 @@ def fill_by_chunks(
         facts |= {"seconds": result.seconds, "notes": notes} | _quality(result.x, loaded.array, told)
     if json:
         typer.echo(json_text.dumps(facts))
+    _tell(out, result, facts)
+    if result.status is Status.INTERRUPTED:
+        raise leave(f"stopped after {len(result.history)} steps; what there is was written", STOPPED)
+
+
+def _tell(out: Any, result: Completion, facts: dict[str, Any]) -> None:
+    """Print what came out."""
     if result.choice is not None:
         out.print(str(result.choice))
     out.print(f"{result.status} {len(result.history)} steps, {duration(result.seconds)}.")
     if "rmse" in facts:
         out.print(f"error on what was dropped: {facts['rmse']:.4g}, {facts['relative_error']:.2%} of its size")
-    for note in notes:
+    for note in facts["notes"]:
         out.print(f"note: {note}")
-    out.print(f"wrote {output}")
-    if result.status is Status.INTERRUPTED:
-        raise leave(f"stopped after {len(result.history)} steps; what there is was written", STOPPED)
+    out.print(f"wrote {facts['output']}")
 
 
 def _known(loaded: Chunks, holes: Holes, seed: int) -> tuple[Any, Any]:
