@@ -85,6 +85,8 @@ class Plan(NamedTuple):
     runs: tuple[tuple[str, Any, str | None], ...]  # in their order: name, method, and the name of what it started from
     factors: tuple[float, ...] = ()  # of the signs of how far entries are off; none: no error is told
     judged: bool = True  # what was hidden told of entries of which low rank says nothing, too
+    steps: tuple[int, ...] = ()  # that each of the runs took
+    total: int = 0  # of all runs, those that were tried as well
 
 
 @dataclass(frozen=True)

@@ -131,7 +131,8 @@ def choose(problem: Problem, auto: Auto, rng: np.random.Generator, on_step: OnSt
     main = source.done[max(ready, key=found.weights.__getitem__)]
     records = [record for one in source.done.values() for record in one.records]
     runs = tuple((name, one.method, one.candidate.after) for name, one in source.done.items())
-    plan = Plan(runs, tuple(float(f) * wider**2 for f in found.spread.factors), judged)
+    steps = tuple(len(one.records) for one in source.done.values())
+    plan = Plan(runs, tuple(float(f) * wider**2 for f in found.spread.factors), judged, steps, source.steps)
     choice = replace(found.choice, seconds=time.perf_counter() - begun, plan=plan)
     return Chosen(x, error, Status.INTERRUPTED if final.stopped else main.status, records, choice, judged)
 

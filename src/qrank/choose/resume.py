@@ -10,13 +10,26 @@ import numpy as np
 from ..checkpoint import Journal
 from ..methods import Auto
 from ..problem import Problem
-from ..result import Choice, OnStep, Status, Trial
+from ..result import Choice, OnStep, Plan, Status, Trial
 from .auto import Chosen, known_range, told_error
 from .candidates import Candidate
 from .mixture import Mixture
 from .runner import Runner, Stopped
 from .signs import signs_of
 from .weigh import Spread
+
+SHARE = 10  # all runs together are to take at most this part of the steps of the earlier one, which may have tried more than a new one would,
+FEWEST = 6  # and a run at least so many
+RECIPE = 15  # steps of one of the paper's methods that goes on (`methods/schedule.py`)
+
+
+def _room(plan: Plan, name: str) -> int | None:
+    """Return in how many steps a run is to go on from the earlier answer; None: in as many as it takes by itself."""
+    if not plan.steps:
+        return None
+    steps = {run[0]: n for run, n in zip(plan.runs, plan.steps, strict=True)}
+    room = plan.total // SHARE - sum(min(n, RECIPE) for one, n in steps.items() if one != name)
+    return None if steps[name] <= room else max(FEWEST, room)
 
 
 def resume(
@@ -32,8 +45,9 @@ def resume(
             if after in going_on and after in runner.done:  # it comes after what has brought the new entries in
                 runner.run(Candidate(name, method, after), runner.done[after].x)
             else:
-                # Where nothing was tried, a few steps must do; else there is time for those that bring new entries in well.
-                going = method if plan.factors else method.resumed()
+                # Where nothing was tried, a few steps must do.
+                room = _room(plan, name) if plan.factors else FEWEST
+                going = method if room is None else method.resumed(room)
                 runner.run(Candidate(name, going), problem.start if method.resumes else None)
     except Stopped:
         stopped = True

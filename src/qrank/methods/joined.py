@@ -61,7 +61,7 @@ class Joined(Views):
         steps = STEPS if self.steps is None else self.steps
         return max(first, end / ABOVE), ABOVE ** (1 / (steps - 1))
 
-    def resumed(self) -> Joined:
+    def resumed(self, steps: int | None = None) -> Joined:
         """Return itself: it always starts from an answer that is nearly right."""
         return self
 

@@ -49,7 +49,11 @@ STANDS = 1.05  # the rank stands still if it grows by less than this while sigma
 FULL = 0.6  # and if it is below this part of what it could be
 LINGER = 15  # steps at the level of the noise
 SMALLER = 1.8  # measured: what the many small pieces of views take beside the operations in them
-AGAIN, AGAIN_STEPS, AGAIN_RELAX = 2.0, 5, 1.3  # sigma from so many times its end, in so many steps, T so far beyond X
+AGAIN, AGAIN_STEPS, AGAIN_RELAX = (
+    1.2,
+    5,
+    1.3,
+)  # a resumed run: sigma falls by so much a step, so many, T goes so far beyond X
 WARM = 8.0  # a run from an earlier answer starts so many times below v
 
 
@@ -209,9 +213,11 @@ class Views(Recipe):
         steps = steps_for(known_share(problem)) if self.steps is None else self.steps
         return first if problem.start is None else min(first * WARM, end), self.depth ** (1 / (steps - 1))
 
-    def resumed(self) -> Views:
+    def resumed(self, steps: int | None = None) -> Views:
         """Return the method for an earlier answer that is nearly right: sigma falls from near its end, in a few steps."""
-        return ResumedViews(**{f.name: getattr(self, f.name) for f in fields(self) if f.init})
+        options: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self) if f.init}
+        options["steps"] = AGAIN_STEPS if steps is None else steps
+        return ResumedViews(**options)
 
     def step(self, problem: Problem, state: State, work: Workspace) -> tuple[State, Step]:
         """Run one step, and see whether going on pays."""
@@ -239,8 +245,10 @@ class ResumedViews(Views):
         return Exact(self.absolute, AGAIN_RELAX) if self.noise is None else super().fit
 
     def pace(self, problem: Problem, first: float, end: float) -> tuple[float, float]:
-        """Return the mu to start with, a little below the one that is the end, and by how much it grows in a step."""
-        return max(first, end / AGAIN), AGAIN ** (1 / (AGAIN_STEPS - 1))
+        """Return the mu to start with, the farther below the one that is the end the more steps there are, and its growth."""
+        steps = self.steps or AGAIN_STEPS
+        below = max(1.1, min(AGAIN ** (steps - 1), end / (first * WARM)))
+        return max(first, end / below), below ** (1 / (steps - 1))
 
 
 def _weights(given: Any) -> np.ndarray:

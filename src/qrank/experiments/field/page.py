@@ -19,6 +19,7 @@ from .plan import CHOICE, DAMAGE, INPAINTING, LOG_SUM, SIMPLE, goals, phase_rows
 from .quoted import WHERE
 from .rivals import RIVALS
 from .scenes import scene
+from .short import short_table
 
 HEAD = """# Accuracy in the field
 
@@ -236,7 +237,9 @@ def write(size: Size, out: Path, page: Path) -> list[Path]:
     """Write the page and the CSV file of all cells beside it; return the paths of what was written."""
     store, shelf, plan = Store(out / "cells"), Shelf(page), planned(size)
     found = collected(store, plan)
-    drawn, parts = set(phase_rows(size)), [HEAD]
+    drawn, parts, short = set(phase_rows(size)), [HEAD], short_table(found)
+    if short is not None:
+        parts += [short, ""]
     for text, table in ((GOALS, goals_table(found)), (REAL, damage_table(found)), (PHASE, phase_table(found, size))):
         if table is not None:
             parts += [text, table, ""]
