@@ -18,7 +18,7 @@ from .runner import Runner, Stopped
 from .signs import signs_of
 from .weigh import Spread
 
-SHARE = 10  # all runs together are to take at most this part of the steps of the earlier one, which may have tried more than a new one would,
+SHARE = 12  # all runs together are to take at most this part of the steps of the earlier one, which may have tried more than a new one would,
 FEWEST = 6  # and a run at least so many
 RECIPE = 15  # steps of one of the paper's methods that goes on (`methods/schedule.py`)
 
