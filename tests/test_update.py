@@ -15,8 +15,8 @@ def clip():
     return x, np.where(qrank.data.observed(x.shape, 0.4, slice_axes=(1, 2), rng=1), x, np.nan)
 
 
-# What is lost on frames this small; docs/theory.md says what was measured on larger ones.
-@pytest.mark.parametrize(("method", "lost"), [("vmtqn", 0.2), ("tnn", 0.1), ("views", 1.5)])
+# What is lost on new frames this small; of the whole clip a tenth of a decibel, but for `views`.
+@pytest.mark.parametrize(("method", "lost"), [("vmtqn", 0.2), ("tnn", 0.0), ("views", 1.5)])
 def test_new_frames_cost_a_fifth_of_the_steps_of_a_new_run(clip, method, lost):
     x, y = clip
     anew = qrank.complete(y, method=method, slice_axes=(1, 2))
@@ -24,7 +24,7 @@ def test_new_frames_cost_a_fifth_of_the_steps_of_a_new_run(clip, method, lost):
     both = first.update(y[OLD:])
     assert 5 * len(both.history) <= len(anew.history)
     assert psnr(both.x[OLD:], x[OLD:]) > psnr(anew.x[OLD:], x[OLD:]) - lost
-    assert psnr(both.x, x) > psnr(anew.x, x) - lost
+    assert psnr(both.x, x) > psnr(anew.x, x) - (lost if method == "views" else 0.1)
     known = np.isfinite(y)
     np.testing.assert_array_equal(both.x[known], y[known])
     np.testing.assert_array_equal(both.observed, known)
@@ -33,17 +33,25 @@ def test_new_frames_cost_a_fifth_of_the_steps_of_a_new_run(clip, method, lost):
     np.testing.assert_array_equal(again.x, both.x)
 
 
-def test_auto_runs_what_it_chose_before(clip):
-    x, y = clip[0][:, ::2, ::2], clip[1][:, ::2, ::2]
-    steps = []
-    first = qrank.complete(y[:OLD], on_step=steps.append)
-    tried = len(steps)
-    both = first.update(y[OLD:], on_step=steps.append)
-    assert 5 * (len(steps) - tried) <= tried
-    assert both.choice.trials[0].name == first.choice.trials[0].name
-    assert psnr(both.x[OLD:], x[OLD:]) > psnr(qrank.complete(y).x[OLD:], x[OLD:]) - 1
-    assert both.error.shape == x.shape
-    assert (both.error[~both.observed] > 0).all()
+def test_auto_runs_what_it_chose_before_in_a_fifth_of_the_steps_as_well_as_anew(clip):
+    """Means of draws: on frames of 15 x 20 what a new run chooses differs from draw to draw by decibels, both ways."""
+    x, steps, gains = clip[0][:, ::2, ::2], [], []
+    for draw in (2, 3):
+        y = np.where(qrank.data.observed(x.shape, 0.4, slice_axes=(1, 2), rng=draw), x, np.nan)
+        anew = qrank.complete(y, slice_axes=(1, 2), on_step=steps.append)
+        of_new_run = len(steps)
+        first = qrank.complete(y[:OLD], slice_axes=(1, 2))
+        steps.clear()
+        both = first.update(y[OLD:], on_step=steps.append)
+        assert 5 * len(steps) <= of_new_run
+        steps.clear()
+        assert both.choice.trials[0].name == first.choice.trials[0].name
+        gains.append(
+            [psnr(both.x[part], x[part]) - psnr(anew.x[part], x[part]) for part in (slice(OLD, None), slice(None))]
+        )
+        assert both.error.shape == x.shape
+        assert (both.error[~both.observed] > 0).all()
+    assert (np.mean(gains, axis=0) > -0.1).all()
     with pytest.raises(qrank.InputError, match="'auto' goes on from a result of 'auto' only"):
         qrank.complete(y, earlier=qrank.complete(y[:OLD], method="smooth"))
 
