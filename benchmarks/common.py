@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 import warnings
@@ -73,4 +74,4 @@ def in_double(name: str) -> None:
     """Have a method compute in double precision throughout; for the rest of the process, and for comparison only."""
     from qrank.methods import METHODS
 
-    METHODS[name].single = 0.0
+    METHODS[name].single = math.inf

@@ -8,12 +8,26 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks import cases, fits, kernels, literal, measure, page, printed, quick, readme, rivals, schedule, tables
+from benchmarks import (
+    cases,
+    common,
+    fits,
+    kernels,
+    literal,
+    measure,
+    page,
+    printed,
+    quick,
+    readme,
+    rivals,
+    schedule,
+    tables,
+)
 
 import qrank
 from qrank.methods import METHODS
 from qrank.problem import Problem
-from qrank.run import Run
+from qrank.run import Run, is_single
 
 SHAPES = {"n1 n2 < n3": (24, 3, 5), "n1 n2 > n3": (7, 10, 9)}
 
@@ -268,6 +282,18 @@ def test_a_rival_is_tuned_on_entries_that_are_hidden_from_it(monkeypatch) -> Non
     assert found["tried"][1][1] == pytest.approx(0.5)
     assert all(0.9 * omega.mean() < share < 0.97 * omega.mean() and most == 0 for share, most in handed)
     assert rivals.chosen("toy", y, omega, -1.0)["not_tried"] == [4.0, 2.0]
+
+
+def test_a_method_can_be_had_in_double_precision_throughout(monkeypatch) -> None:
+    x, omega = low_rank((8, 10, 9))
+    problem = Problem.of(np.where(omega, x, 0), omega, (1, 2))
+    monkeypatch.setattr(METHODS["vmtqn"], "single", 0.0)  # single precision for arrays of any size
+    kinds = []
+    for _ in range(2):
+        run = Run(problem, METHODS["vmtqn"].configured(max_steps=2))
+        kinds += [is_single(state) for state, _ in run]
+        common.in_double("vmtqn")
+    assert kinds == [True, True, False, False]
 
 
 def test_what_got_slower_is_named(tmp_path, monkeypatch, capsys) -> None:
