@@ -51,7 +51,7 @@ def cp(y: np.ndarray, observed: np.ndarray, rank: Settings, steps: int) -> Itera
 def cp_grid(shape: tuple[int, ...]) -> list[int]:
     """Return ranks to try: CP may go beyond the sizes of the slices."""
     n = min(shape)
-    return sorted({max(2, n // 2), n, 2 * n, 4 * n})
+    return sorted({max(2, n // 4), max(2, n // 2), n, 2 * n, 4 * n})
 
 
 def tucker(y: np.ndarray, observed: np.ndarray, rank: Settings, steps: int) -> Iterator[np.ndarray]:
@@ -65,7 +65,7 @@ def tucker(y: np.ndarray, observed: np.ndarray, rank: Settings, steps: int) -> I
 
 def tucker_grid(shape: tuple[int, ...]) -> list[list[int]]:
     """Return shares of the sizes, none larger than 256 so that a fit takes minutes."""
-    shares = (0.0625, 0.125, 0.25, 0.5)
+    shares = (0.03125, 0.0625, 0.125, 0.25, 0.5)
     return [[max(2, min(256, round(share * n))) for n in shape] for share in shares]
 
 
