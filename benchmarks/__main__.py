@@ -15,7 +15,7 @@ Every cell (one run) is a process of its own and is saved as JSON: a benchmark t
 The report (report.md, checks.csv and pictures) is made from the cells that are there.
 """
 OPTIONS = {  # of `schedule.Plan`, and what --quick makes of them
-    "literal_steps": (int, 1, "literal steps measured at each stage (2)"),
+    "literal_steps": (int, 1, "literal steps measured at each stage (2); 0: the literal algorithm is left out"),
     "every": (int, 20, "steps of the paper's run from one stage to the next (60)"),
     "repeats": (int, 1, "whole runs, between those stages; none longer than 60 s is repeated (2)"),
     "budget": (float, 2.0, "processor seconds for choosing a rival's settings (600)"),

@@ -7,6 +7,7 @@ and then: it writes a line and waits for one, so that others can run in between 
 from __future__ import annotations
 
 import json
+import os
 import sys
 import traceback
 from collections.abc import Callable
@@ -39,7 +40,7 @@ def main() -> None:
     from qrank.study.store import RunStore  # only now: `profile` compiles the package in its own way
 
     path = Path(spec["out"])
-    RunStore(path.parent).save(path.stem, {"spec": spec, **found})
+    RunStore(path.parent).save(path.stem, {"spec": spec, "load": os.getloadavg()[0], **found})
 
 
 if __name__ == "__main__":

@@ -80,6 +80,12 @@ def _opening(out: Path) -> list[str]:
     about = measure.machine()
     generated = sorted({name for name in CASES if (c := report.cell(out, f"{name}/pair")) and c["source"] != "read"})
     small = any((report.cell(out, f"{name}/pair") or {"spec": {}})["spec"].get("quick") for name in CASES)
+    loads = sorted(report.busy(out))
+    load = (
+        f" The load when cells ended was {measure.middle(loads):.1f} in the middle, {loads[-1]:.1f} at most."
+        if loads
+        else ""
+    )
     lines = [
         "# Speed",
         "",
@@ -90,7 +96,7 @@ def _opening(out: Path) -> list[str]:
         "python -m benchmarks report --page docs/speed.md",
         "```",
         "",
-        f"{about['cpu']}, {_threads(out)} threads; Python {about['python']}, NumPy {about['numpy']}.",
+        f"{about['cpu']}, {_threads(out)} threads; Python {about['python']}, NumPy {about['numpy']}.{load}",
         "",
         ABOUT,
         "",

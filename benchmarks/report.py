@@ -143,6 +143,12 @@ def failures(out: Path) -> list[str]:
     return found
 
 
+def busy(out: Path) -> list[float]:
+    """Return how many processes wanted a core when each timed cell ended, its own two included."""
+    keys = (str(path.relative_to(out).with_suffix("")) for path in out.rglob("*.json"))
+    return [c["load"] for key in keys if not key.endswith("-choice") and (c := cell(out, key)) and "load" in c]
+
+
 def shares(profile: Cell) -> dict[str, float]:
     """Return the share of the steps' time by kind; what is neither product, decomposition nor FFT is the rest."""
     total = profile["seconds"]

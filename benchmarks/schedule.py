@@ -147,8 +147,11 @@ def run_case(plan: Plan, name: str) -> None:
         spec = {"kind": "literal", "every": plan.every}
         run_cell(plan, f"{name}/literal", rounds, **spec, **shared)
         run_cell(plan, f"{name}/pair", kind="pair", **literal, **shared)
-    else:
+    elif plan.literal_steps:
         run_cell(plan, f"{name}/pair", rounds, kind="pair", **literal, **shared)
+    else:
+        for job in rounds:
+            job()
     run_cell(plan, f"{name}/profile", kind="profile", **shared)
 
 

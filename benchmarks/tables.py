@@ -128,6 +128,7 @@ def limit(out: Path) -> tuple[Lines, list[Check]]:
                 profile["gemm"],
                 profile["gemm32"],
                 f"{share:.2f}" + (f" ({LIMIT:g})" if wanted else ""),
+                spent(profile),
             ]
         )
     if not rows:
@@ -135,10 +136,27 @@ def limit(out: Path) -> tuple[Lines, list[Check]]:
     said = (
         "**The limit.** Operations that a step must do by textbook counts (`benchmarks/flops.py`), in units of 10^9, on average; what the"
         " whole run reached; and a product of matrices 2000 x 2000 in the same run, in double and in single precision. The last column is the"
-        " time that the steps would take at the product's rate in their own precision, over the time that they took."
+        " time that the steps would take at the product's rate in their own precision, over the time that they took; and where it went."
     )
-    header = "| | GFLOP a step | steps in single precision | GFLOP/s reached | product, double | product, single | share of the limit"
+    header = "| | GFLOP a step | steps in single precision | GFLOP/s reached | product, double | product, single | share of the limit | the time"
     return [said, "", *table(header, rows)], checks
+
+
+def spent(profile: report.Cell) -> str:
+    """Return the shares of a run's time, the largest first: why it is not at the limit.
+
+    >>> kernels = [{"kind": "products", "name": "syrk", "seconds": 2.0, "gflops": 90.0, "calls": 4}]
+    >>> spent({"kernels": kernels, "seconds": 4.0})
+    'other 50 %, products 50 % (90 GFLOP/s)'
+    """
+    parts = []
+    for kind, share in sorted(report.shares(profile).items(), key=lambda item: -item[1]):
+        rows = [row for row in profile["kernels"] if row["kind"] == kind and row["gflops"]]
+        seconds = sum(row["seconds"] for row in rows)
+        rate = sum(row["gflops"] * row["seconds"] for row in rows) / seconds if seconds else 0.0
+        if share >= 0.005:
+            parts.append(f"{kind} {100 * share:.0f} %" + (f" ({rate:.0f} GFLOP/s)" if rate else ""))
+    return ", ".join(parts)
 
 
 def against(out: Path) -> tuple[Lines, list[Check]]:
