@@ -53,12 +53,17 @@ def made(out: Path, pictures: dict[str, Path]) -> tuple[str, list[report.Check]]
         "| | literal | qrank | faster | a step, faster | float32, faster | memory | dB, literal | dB, qrank |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
-    lines += [_main_row(name, CASES[name], found, checks) for name, found in rows.items()]
+    lines += [_main_row(name, case, rows.get(name, {}), checks) for name, case in CASES.items() if rows]
     for section in (tables.before, tables.limit, tables.against, tables.default, tables.fit_costs):
         more, promised = section(out)
         lines += ["", *more] if more else []
         checks += promised
     checks += report.growth_checks(out) + report.thread_checks(out)
+    if any(tables.MISSING in line for line in lines):
+        lines += [
+            "",
+            "What is not measured here was measured for an earlier version: `git log docs/speed.md` finds its page.",
+        ]
     kept = sum(c.kept for c in checks)
     lines += [
         "",
