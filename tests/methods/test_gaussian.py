@@ -8,6 +8,7 @@ import pytest
 from scipy.ndimage import gaussian_filter
 
 import qrank
+from qrank.kernels.posterior import Gaussian, conditional, pairs
 from qrank.methods.gaussian import GaussianPatches
 from qrank.problem import Problem
 from qrank.run import Run
@@ -149,3 +150,15 @@ def test_bad_options_are_refused_in_a_sentence(options, sentence):
 def test_sides_for_another_number_of_axes_are_refused():
     with pytest.raises(qrank.InputError, match="shape has 2 sides, but the array has 3 axes"):
         run_of(started(np.ones((4, 5, 6)), np.eye(6, dtype=bool)[None, :5].repeat(4, 0)), shape=(3, 3))
+
+
+@pytest.mark.parametrize("s2", [1e-4, 1e-10, 1e-30])
+def test_a_known_entry_with_hardly_any_noise_has_hardly_any_variance_but_some(s2):
+    """Var(x_1 | y_1) = C s2 / (C + s2) with C = Var(x_1); in single precision 1 - e2 / (e2 + s2) would be 0."""
+    law = Gaussian(np.zeros(2, np.float32), np.ones((2, 1), np.float32), 0.5, s2)
+    y, known = np.array([[3, 0]], np.float32), np.array([[True, False]])
+    found = conditional(law, pairs(law.b), y, known)
+    assert (found.variance > 0).all()
+    assert found.variance[0, 0] == pytest.approx(1.5 * s2 / (1.5 + s2), rel=1e-3, abs=1e-13)
+    assert found.variance[0, 1] == pytest.approx(1.5 - 1 / (1.5 + s2), rel=1e-3)
+    assert found.mean[0, 0] == pytest.approx(3, rel=1e-3)

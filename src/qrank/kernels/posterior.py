@@ -110,11 +110,11 @@ def conditional(law: Gaussian, v: np.ndarray, y: np.ndarray, known: np.ndarray) 
     error = (apart - mean) * weight * left_out
     left_out *= apart_2
     if s2 > 0:
-        kept = weight * b.dtype.type(e2 / apart_2)
-        mean += kept * (apart - mean)
-        kept -= 1  # now - (1 - k)
-        spread *= apart_2 * kept * kept
-        spread -= e2 * kept
+        mean += weight * b.dtype.type(e2 / apart_2) * (apart - mean)
+        lost = max(s2 / apart_2, eps * eps)  # 1 - k, which would be 0 where k is rounded to 1
+        lost = np.where(known, b.dtype.type(lost), b.dtype.type(1))
+        spread *= apart_2 * lost * lost
+        spread += e2 * lost
     else:
         spread += 1
         spread *= e2
