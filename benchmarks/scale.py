@@ -32,7 +32,7 @@ PAGE, SAVED = ROOT / "docs" / "scale.md", ROOT / "out" / "scale.json"
 DIRECTIONS, RANK, NOISE, KNOWN = 8, 4, 0.02, 0.5  # the truth has rank 32 x 32 x 8, and a standard deviation of about 1
 FRAMES, SIDE = 12, 6  # over so many frames, and entries of a picture's side, the truth is alike
 AXES = (0, 2)  # of a slice: then the third mode is 512, and not 6000
-OPTIONS = {"r": 40, "rho": 2.0, "max_steps": 10}  # mu grows so fast that few passes over the data are needed
+OPTIONS: dict[str, Any] = {"r": 40, "rho": 2.0, "max_steps": 10}  # mu grows so fast that few passes over the data are needed
 PASSES = {"gram_of": "Gram matrix", "written_of": "G", "shrink_of": "shrink", "advance_of": "X and T"}
 BEGIN, END = "<!-- measured -->", "<!-- end -->"
 
