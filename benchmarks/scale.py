@@ -32,7 +32,8 @@ PAGE, SAVED = ROOT / "docs" / "scale.md", ROOT / "out" / "scale.json"
 DIRECTIONS, RANK, NOISE, KNOWN = 8, 4, 0.02, 0.5  # the truth has rank 32 x 32 x 8, and a standard deviation of about 1
 FRAMES, SIDE = 12, 6  # over so many frames, and entries of a picture's side, the truth is alike
 AXES = (0, 2)  # of a slice: then the third mode is 512, and not 6000
-OPTIONS: dict[str, Any] = {"r": 40, "rho": 2.0, "max_steps": 10}  # mu grows so fast that few passes over the data are needed
+# mu grows so fast that few passes over the data are needed
+OPTIONS: dict[str, Any] = {"r": 40, "rho": 2.0, "max_steps": 10}
 PASSES = {"gram_of": "Gram matrix", "written_of": "G", "shrink_of": "shrink", "advance_of": "X and T"}
 BEGIN, END = "<!-- measured -->", "<!-- end -->"
 
@@ -208,7 +209,8 @@ def cost(steps: int) -> list[dict[str, Any]]:
             at.append(dict(seconds))
 
         with Passes() as seconds, warnings.catch_warnings(action="ignore"):
-            method = qrank.METHODS["vmtqn"].configured(**(OPTIONS | {"max_steps": steps}))
+            options: dict[str, Any] = {**OPTIONS, "max_steps": steps}
+            method = qrank.METHODS["vmtqn"].configured(**options)
             qrank.complete(y, observed, method, on_step=on_step)
         each = {name: (at[-1][name] - at[0].get(name, 0)) / (steps - 1) for name in PASSES.values() if name in at[-1]}
         one = {"shape": "240 x 432 x 480", "where": name, "seconds a step": (times[-1] - times[0]) / (steps - 1)}
