@@ -15,6 +15,7 @@ import qrank
 from chunked.test_dask import CUTS, clip, off
 from qrank.cli.app import app
 from qrank.kernels.chunked import space
+from qrank.methods.views import Views
 
 dask = pytest.importorskip("dask", reason="dask is not installed")
 da = pytest.importorskip("dask.array", reason="dask is not installed")
@@ -31,8 +32,9 @@ def client():
             yield client
 
 
-@pytest.mark.parametrize(("method", "options"), [("vmtqn", {}), ("tnn", {})])
-def test_equals_numpy_on_two_processes(method, options, client):
+@pytest.mark.parametrize(("method", "options"), [("vmtqn", {}), ("tnn", {}), ("views", {"ordered": False})])
+def test_equals_numpy_on_two_processes(method, options, client, monkeypatch):
+    monkeypatch.setattr(Views, "single", np.inf)  # never in single precision
     x, observed = clip()
     options = {"max_steps": 2, **options}
     usual = qrank.complete(x, observed, method, **options)
