@@ -118,7 +118,7 @@ def choose(problem: Problem, auto: Auto, rng: np.random.Generator, on_step: OnSt
         if not whole:
             return _fast(problem, rng, None, begun, journal, auto, steps=BRIEF, stopped=True)
         mixture = Mixture.of(found.weights, trial.done)
-    x, wider = found.filled(mixture, source.problem), 1.0
+    x = found.filled(mixture, source.problem)
     spread = found.spread(signs_of(source.problem, x, mixture, auto.fit.exact), x.shape)
     del mixture
     at = source.problem.held_out
@@ -132,7 +132,7 @@ def choose(problem: Problem, auto: Auto, rng: np.random.Generator, on_step: OnSt
     records = [record for one in source.done.values() for record in one.records]
     runs = tuple((name, one.method, one.candidate.after) for name, one in source.done.items())
     steps = tuple(len(one.records) for one in source.done.values())
-    plan = Plan(runs, tuple(float(f) * wider**2 for f in found.spread.factors), judged, steps, source.steps)
+    plan = Plan(runs, tuple(map(float, found.spread.factors)), judged, steps, source.steps)
     choice = replace(found.choice, seconds=time.perf_counter() - begun, plan=plan)
     return Chosen(x, error, Status.INTERRUPTED if final.stopped else main.status, records, choice, judged)
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..checkpoint import Journal
 from ..methods import Auto
+from ..methods.schedule import AGAIN_STEPS
 from ..problem import Problem
 from ..result import Choice, OnStep, Plan, Status, Trial
 from .auto import Chosen, known_range, told_error
@@ -20,7 +21,6 @@ from .weigh import Spread
 
 SHARE = 12  # all runs together are to take at most this part of the steps of the earlier one, which may have tried more than a new one would,
 FEWEST = 6  # and a run at least so many
-RECIPE = 15  # steps of one of the paper's methods that goes on (`methods/schedule.py`)
 
 
 def _room(plan: Plan, name: str) -> int | None:
@@ -28,7 +28,7 @@ def _room(plan: Plan, name: str) -> int | None:
     if not plan.steps:
         return None
     steps = {run[0]: n for run, n in zip(plan.runs, plan.steps, strict=True)}
-    room = plan.total // SHARE - sum(min(n, RECIPE) for one, n in steps.items() if one != name)
+    room = plan.total // SHARE - sum(min(n, AGAIN_STEPS) for one, n in steps.items() if one != name)
     return None if steps[name] <= room else max(FEWEST, room)
 
 
