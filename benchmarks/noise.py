@@ -172,7 +172,7 @@ def page(store: RunStore) -> str:
     lines += table(store, "level", rows, LEVELS, ".4f")
     lines += [
         "How many blocks count as flat was chosen on these three; with holes, the share of hidden entries and the rounds were chosen on"
-        " generated clips, spectra and tensors of low rank, but OWN and BEYOND of `choose/noise.py` after the estimate had failed on the"
+        " generated clips, spectra and tensors of low rank, but NOISY and BEYOND of `choose/noise.py` after the estimate had failed on the"
         " still clip. Others, which chose nothing, all known:",
         "",
     ]

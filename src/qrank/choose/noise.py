@@ -14,7 +14,7 @@ choosing by v does not bias r. Where it was sure and wrong, r is many times what
 
 What errs by as much as the noise cannot be told from it: the level is then too large, as it is of data that bring noise of their own.
 For nothing missing, shares and sizes were chosen on the balloons cube and two clips; with holes, on generated clips, spectra and tensors of
-low rank, but OWN and BEYOND after the estimate had failed on the still clip. docs/noise.md has all of them, and others that chose nothing.
+low rank, but NOISY and BEYOND after the estimate had failed on the still clip. docs/noise.md has all of them, and others that chose nothing.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ FLAT = 0.1  # share of the blocks that are flattest
 HIDDEN = 0.15  # of the known entries,
 SUREST = 0.05  # of these,
 TELLING = 250  # and so many at least: their root mean square is known to 5 %
-OWN = 0.5  # of the mean square of r that is noise, at least: where the model is surest, it is not off by more
+NOISY = 0.5  # of the mean square of r that is noise, at least: where the model is surest, it is not off by more
 BEYOND = 3.0  # standard deviations, by the median, from which on r is no noise: the model was sure, and wrong
 FEWEST = 50  # known entries that tell anything
 MEDIAN = 0.6745  # of the size of a standard normal number
@@ -158,5 +158,5 @@ def _of_hidden(problem: Problem, rng: np.random.Generator) -> float:
             surest = np.argsort(v)[: max(TELLING, round(SUREST * len(at)))]
             r = np.abs(x.reshape(-1)[at][surest].astype(float) - truth[surest])
             r2 = float(np.square(r[r <= BEYOND / MEDIAN * np.median(r)]).mean())
-            found = max(math.sqrt(max(r2 - float(v[surest].mean()), OWN * r2)), least)
+            found = max(math.sqrt(max(r2 - float(v[surest].mean()), NOISY * r2)), least)
     return found
