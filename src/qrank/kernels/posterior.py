@@ -15,7 +15,7 @@ between them are made in double precision.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,7 +27,7 @@ class Gaussian(NamedTuple):
 
     m: np.ndarray  # (n,)
     b: np.ndarray  # (n, r)
-    e2: float
+    e2: Any  # a number, or (P, 1), one for each of P vectors
     s2: float = 0.0
 
 
@@ -87,8 +87,9 @@ def conditional(law: Gaussian, v: np.ndarray, y: np.ndarray, known: np.ndarray) 
     >>> noisy.mean.round(3).tolist(), noisy.variance.round(3).tolist()  # 1.5 = 3 Cov(x_1, y_1) / Var(y_1)
     ([[2.25, 1.5]], [[0.375, 1.0]])
     """
-    m, b, e2, s2 = law
-    apart_2 = e2 + s2  # of a known entry from m + B z
+    m, b, s2 = law.m, law.b, law.s2
+    e2 = np.asarray(law.e2, b.dtype)
+    apart_2 = e2 + b.dtype.type(s2)  # of a known entry from m + B z
     r, eps = b.shape[1], float(np.finfo(b.dtype).eps)
     first, second = np.triu_indices(r)
     square = np.empty((r, r), int)  # where in a triangle the entries of the square are
@@ -110,9 +111,9 @@ def conditional(law: Gaussian, v: np.ndarray, y: np.ndarray, known: np.ndarray) 
     error = (apart - mean) * weight * left_out
     left_out *= apart_2
     if s2 > 0:
-        mean += weight * b.dtype.type(e2 / apart_2) * (apart - mean)
-        lost = max(s2 / apart_2, eps * eps)  # 1 - k, which would be 0 where k is rounded to 1
-        lost = np.where(known, b.dtype.type(lost), b.dtype.type(1))
+        mean += weight * (e2 / apart_2) * (apart - mean)
+        lost = np.maximum(s2 / apart_2, eps * eps)  # 1 - k, which would be 0 where k is rounded to 1
+        lost = np.where(known, lost, b.dtype.type(1))
         spread *= apart_2 * lost * lost
         spread += e2 * lost
     else:

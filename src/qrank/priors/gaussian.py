@@ -25,6 +25,7 @@ import numpy as np
 
 from ..kernels import threads
 from ..kernels.cover import Cover
+from ..kernels.lapack import eigh_above
 from ..kernels.memory import Workspace
 from ..kernels.posterior import Conditional, Gaussian, conditional, pairs
 from ..kernels.products import keep_known
@@ -228,23 +229,22 @@ def law_of(rows: np.ndarray, eigenpairs: int) -> Gaussian:
 
 def tuned(law: Gaussian, y: np.ndarray, known: np.ndarray) -> Gaussian:
     """Return the law with so much noise that known entries of rows (P, n), each left out in turn, are most likely."""
-    v, best, least = pairs(law.b), law, np.inf
-    for times in NOISE:
-        one = law._replace(e2=law.e2 * times)
-        found = conditional(one, v, y, known)
-        surprise = np.square(found.error, dtype=float) / found.expected + np.log(found.expected)
-        if (mean := float(surprise[known].sum())) < least:
-            best, least = one, mean
-    return best
+    tried, many = law.e2 * np.array(NOISE, dtype=float), (len(NOISE), 1)
+    known = np.tile(known, many)  # all at once, as V is as large as all else together
+    each = law._replace(e2=np.repeat(tried, len(y))[:, None])
+    found = conditional(each, pairs(law.b), np.tile(y, many), known)
+    surprise = np.square(found.error, dtype=float) / found.expected + np.log(found.expected)
+    total = np.where(known, surprise, 0).reshape(len(NOISE), -1).sum(axis=1)
+    return law._replace(e2=float(tried[np.argmin(total)]))
 
 
 def _eigenpairs(rows: np.ndarray, r: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the r largest eigenvalues of the second moment of rows, and its eigenvectors as columns."""
     if len(rows) < rows.shape[1]:
-        w, u = np.linalg.eigh(rows @ rows.T)
-        u = rows.T @ u[:, -r:]
+        w, b = eigh_above(rows @ rows.T, np.inf, r)
+        u = rows.T @ b.T
         u /= np.maximum(np.sqrt(np.square(u).sum(0)), np.finfo(u.dtype).tiny)
     else:
-        w, u = np.linalg.eigh(rows.T @ rows)
-        u = u[:, -r:]
-    return np.maximum(w[-r:], 0) / len(rows), u
+        w, b = eigh_above(rows.T @ rows, np.inf, r)
+        u = np.ascontiguousarray(b.T)
+    return np.maximum(w, 0) / len(rows), u
