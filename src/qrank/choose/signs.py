@@ -10,6 +10,7 @@ import numpy as np
 from scipy import ndimage
 
 from .. import kernels
+from ..kernels import threads
 from ..kernels.smoothing import ROUGH
 from ..problem import Problem
 from .mixture import Mixture
@@ -71,12 +72,15 @@ def distance(observed: np.ndarray, smoothness: np.ndarray) -> np.ndarray:
     step = np.concatenate([step[[axis]], np.delete(step, axis)])
     reach, far = math.ceil(FAR / step[0]), np.ones(missing.shape, np.float32)
     some = max(reach, SLAB * n // observed.size)
-    for begin in range(
-        0, n, some
-    ):  # the map of all of it takes ten times its memory; what is beyond FAR is not looked at
-        first = max(0, begin - reach)
-        slab = missing[first : begin + some + reach]
+
+    def work(s: slice) -> None:
+        first = max(0, s.start - reach)
+        slab = missing[first : s.stop + reach]
         if not slab.all():  # else nothing is near
-            away = np.asarray(ndimage.distance_transform_edt(slab, sampling=step))[begin - first :][:some]
-            np.minimum(away / FAR, 1, out=far[begin : begin + some], casting="same_kind")
+            away = np.asarray(ndimage.distance_transform_edt(slab, sampling=step))[s.start - first :][
+                : s.stop - s.start
+            ]
+            np.minimum(away / FAR, 1, out=far[s], casting="same_kind")
+
+    threads.each(work, n, some)  # the map of all of it takes ten times its memory; what is beyond FAR is not looked at
     return np.moveaxis(far, 0, axis)

@@ -66,7 +66,9 @@ class Cover:
     def add(self, x: np.ndarray, blocks: np.ndarray, rows: np.ndarray) -> None:
         """Add rows to a C-contiguous array where the blocks are; where these overlap, all are added."""
         places = self.corners[blocks][:, None] + self.inside
-        np.add.at(x.reshape(-1), places.reshape(-1), rows.reshape(-1))  # flat: nine times as fast as with rows of places
+        np.add.at(
+            x.reshape(-1), places.reshape(-1), rows.reshape(-1)
+        )  # flat: nine times as fast as with rows of places
 
     def times_counts(self, x: np.ndarray) -> np.ndarray:
         """Multiply each entry of an array, in place, by how many blocks cover it; return the array."""

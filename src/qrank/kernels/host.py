@@ -10,7 +10,7 @@ import scipy.linalg
 
 from ..errors import InputError, KindError
 from ..tensor import Layout, laid_over, shapes_of_masks
-from . import products
+from . import products, threads
 from .advance import advance, known_entries
 from .arrange import add_arranged, arranged, sampled
 from .base import Kernels
@@ -194,7 +194,12 @@ class Host(Kernels):
 
     def keep(self, x: np.ndarray, array: Any, known: np.ndarray) -> np.ndarray:
         """Return x, its known entries copied from the array itself."""
-        np.copyto(x, np.ma.getdata(_array(array)), where=known)
+        given = np.ma.getdata(_array(array))
+
+        def work(s: slice) -> None:
+            np.copyto(x[s], given[s], where=known[s])
+
+        threads.each(work, len(x), -(-len(x) // threads.count()))
         return x
 
 

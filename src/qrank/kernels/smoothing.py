@@ -15,10 +15,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 from scipy import ndimage
+
+from . import threads
 
 WIDTHS = (0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 5.7, 8.0, 11.0, 16.0, 25.0)  # along the smoothest axis, in entries
 ROUGH = 0.8  # 1 is what independent values have
@@ -106,8 +109,7 @@ def _coarser(
         for axis in np.flatnonzero(scale).tolist():
             more = math.sqrt(max(0.0, wide * wide - done * done)) * scale[axis] / grid[axis]
             if more > 0.15 and n.shape[axis] > 1:
-                for part in (n, d):
-                    ndimage.gaussian_filter1d(part, more, axis=axis, output=part, mode="constant", truncate=3.0)
+                threads.each(partial(_blurred, (n, d), more, axis), 2, 1)
         done = wide
         sees = math.prod(max(1.0, 2 * math.sqrt(math.pi) * wide * s) for s in scale)
         share = ENOUGH / sees
@@ -129,6 +131,12 @@ def _coarser(
             return x
     x += np.multiply(room, far, out=room)
     return x
+
+
+def _blurred(parts: tuple[np.ndarray, np.ndarray], width: float, axis: int, s: slice) -> None:
+    """Take the Gaussian mean of one of two arrays along an axis, in place; beyond the border is nothing."""
+    part = parts[s.start]
+    ndimage.gaussian_filter1d(part, width, axis=axis, output=part, mode="constant", truncate=3.0)
 
 
 def doubled(x: Any, axis: int, size: int, empty: Callable[..., Any] = np.empty) -> Any:
