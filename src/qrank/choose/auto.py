@@ -23,6 +23,7 @@ from .final import finals
 from .hide import hidden
 from .mixture import Mixture
 from .part import part
+from .runner import FEW as FEW
 from .runner import Runner, Stopped
 from .signs import signs_of
 from .told import known_range, lost_with_others, spread_of
@@ -31,7 +32,6 @@ from .weigh import PAYS, Spread, calibrated, clearly_better, weights
 PART = 1_200_000  # entries of the part that candidates are tried on
 CHECKED = 20_000  # known entries of large data that are kept back from the last runs, at most 0.5 %, to tell how far these are off
 SCATTERED = 0.8  # so much of what is known over all is known around missing entries that are scattered
-FEW = 16  # known entries of which none can be spared
 BRIEF = 10  # steps of a run that was asked to end
 NEAR = 1.35  # a simple fill whose error is below so many times the views' is worth starting from
 ROUNDS = 3  # of patches alone, at most
@@ -112,7 +112,7 @@ def choose(problem: Problem, auto: Auto, rng: np.random.Generator, on_step: OnSt
     start = found.of_trial() if whole else None
     if not whole:
         trial.forget()
-    mixture = finals(found.weights, trial, final, start)
+    mixture, taken = finals(found.weights, trial, final, start)
     source = final if mixture.weight else trial
     if source is trial:
         if not whole:
@@ -122,18 +122,21 @@ def choose(problem: Problem, auto: Auto, rng: np.random.Generator, on_step: OnSt
     spread = found.spread(signs_of(source.problem, x, mixture, auto.fit.exact), x.shape)
     del mixture
     at = source.problem.held_out
-    if source is final and at is not None and len(at) >= FEW:
+    if source is final and at is not None and final.keeps_back:
         spread = calibrated(spread, at, x.reshape(-1)[at] - source.problem.held_out_values, final.s2)
     blind = auto.undetermined(problem) & ~problem.settled
     judged = not blind.any() or _were_hidden(trial.problem, auto)
     error = told_error(problem, x, spread, blind, judged, final.s2)
     ready = [name for name in found.names if name in source.done]
-    main = source.done[max(ready, key=found.weights.__getitem__)]
+    main = source.done[max(taken or ready, key=(taken or found.weights).__getitem__)]
     records = [record for one in source.done.values() for record in one.records]
     runs = tuple((name, one.method, one.candidate.after) for name, one in source.done.items())
     steps = tuple(len(one.records) for one in source.done.values())
     plan = Plan(runs, tuple(map(float, found.spread.factors)), judged, steps, source.steps)
-    choice = replace(found.choice, seconds=time.perf_counter() - begun, plan=plan)
+    trials = found.choice.trials if not taken else tuple(
+        sorted((t._replace(weight=taken.get(t.name, 0.0)) for t in found.choice.trials), key=lambda t: -t.weight)
+    )
+    choice = replace(found.choice, trials=trials, seconds=time.perf_counter() - begun, plan=plan)
     return Chosen(x, error, Status.INTERRUPTED if final.stopped else main.status, records, choice, judged)
 
 

@@ -8,17 +8,27 @@ from ..methods.views import Views
 from .candidates import Candidate
 from .mixture import Mixture
 from .runner import Runner, Stopped
+from .weigh import weights as weighed
 
 
-def finals(weights: dict[str, float], trial: Runner, final: Runner, start: np.ndarray | None) -> Mixture:
-    """Return the mixture of what has weight, each run on all that is known; of what is done as much as is needed is held."""
+def finals(
+    weights: dict[str, float], trial: Runner, final: Runner, start: np.ndarray | None
+) -> tuple[Mixture, dict[str, float]]:
+    """Return the mixture of what has weight, each run on all that is known, and the weights; of what is done as much as is needed is held.
+
+    Where candidates were tried on a part of the data only, known entries of all of it were kept back from the last runs. They
+    weigh each answer against the mixture of those before it, and where one errs more there than the one that it started from, what
+    would start from it is not run: a part of the data may be rougher than the whole, and has less that repeats itself.
+    """
     mixture, waiting = Mixture(), [] if final.stopped else _in_order(weights, trial)
+    taken: dict[str, float] = {}
+    errors: dict[str, float] = {}  # on what was kept back
     while waiting and not final.stopped:
         name, *waiting = waiting
         tried, weight = trial.done[name], weights.get(name, 0.0)
         after = tried.candidate.after
         if after is not None and after not in final.done:
-            continue  # it has come to nothing
+            continue  # it has come to nothing, or is the worse for what it did
         candidate = Candidate(name, tried.method, after)
         try:
             if after is not None:
@@ -27,11 +37,46 @@ def finals(weights: dict[str, float], trial: Runner, final: Runner, start: np.nd
                 final.run(candidate, start if isinstance(tried.method, Views) else None, doubted=weight > 0)
         except Stopped:
             final.stopped = True
-        if weight > 0 and name in final.done:
-            mixture.add(weight, final.done[name].x, final.done[name].doubt)
-            final.done[name].doubt = None
+        if name in final.done:
+            found = final.done[name]
+            if final.keeps_back:
+                errors[name] = final.held_out(found.x)
+                weight = _worth(found.x, mixture, final)
+                if weight == np.inf:
+                    mixture, weight = Mixture(), 1.0
+                    taken.clear()
+            if weight > 0:
+                mixture.add(weight, found.x, found.doubt)
+                taken[name] = weight
+            found.doubt = None
+            if after in errors and errors[name] > errors[after]:
+                waiting = _without_heirs(name, waiting, trial)
         final.forget(set(final.done) - {trial.done[one].candidate.after for one in waiting})
-    return mixture
+    total = sum(taken.values())
+    return mixture, {name: weight / total for name, weight in taken.items()}
+
+
+def _worth(x: np.ndarray, mixture: Mixture, final: Runner) -> float:
+    """Return the weight of an answer beside a mixture by what was kept back; infinite where the mixture is to be left."""
+    if mixture.mean is None:
+        return 1.0
+    at, truth = final.problem.held_out, final.problem.held_out_values
+    assert at is not None
+    assert truth is not None
+    both = np.stack([mixture.mean.reshape(-1)[at], x.reshape(-1)[at]], axis=1)
+    before, now = weighed(both, truth, final.rng, final.s2)
+    return mixture.weight * float(now / before) if before > 0 else np.inf
+
+
+def _without_heirs(name: str, waiting: list[str], trial: Runner) -> list[str]:
+    """Return those that wait without what would start from a run, or from such a one."""
+    gone, left = {name}, []
+    for one in waiting:
+        if trial.done[one].candidate.after in gone:
+            gone.add(one)
+        else:
+            left.append(one)
+    return left
 
 
 def _handed_over(name: str, waiting: list[str], trial: Runner, final: Runner) -> np.ndarray:

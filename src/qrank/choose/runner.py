@@ -19,6 +19,8 @@ from ..run import Run
 from .candidates import Candidate
 from .weigh import OWN
 
+FEW = 16  # known entries of which none can be spared
+
 
 class Stopped(Exception):
     """The caller has seen enough."""
@@ -103,6 +105,11 @@ class Runner:
     def s2(self) -> float:
         """The variance of the noise in the known values, scaled; 0: they are exact."""
         return ((self.limits.noise_level or 0.0) / self.problem.scale) ** 2
+
+    @property
+    def keeps_back(self) -> bool:
+        """Whether there are enough entries that the runs do not see to tell anything."""
+        return self.problem.held_out is not None and len(self.problem.held_out) >= FEW
 
     def held_out(self, x: np.ndarray) -> float:
         """Return the error on the hidden entries."""
