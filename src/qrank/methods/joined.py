@@ -3,7 +3,7 @@
     X = sum_k w_k D_k(T, sigma) + w P(T),   P(T): what is expected of every block given what is known of it
 
 A view knows what the whole array has in common, a block what is near; each takes for noise what the other knows, and their mean
-in every step is better than either after the other. Four steps do, down to the sigma at which `views` ends; it starts from its
+in every step is better than either after the other. Six steps do, down to the sigma at which `views` ends; it starts from its
 answer. Their number and where they begin were chosen on the truth of two clips and the balloons cube at p = 0.1 and 0.3.
 """
 
@@ -25,7 +25,7 @@ from .tqn import State
 from .views import Views, whole
 
 ABOVE = 2.0  # sigma starts so many times above where it ends,
-STEPS = 4  # and falls there in so many steps
+STEPS = 6  # and falls there in so many steps
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
