@@ -10,9 +10,14 @@ from .mixture import Mixture
 from .runner import Runner, Stopped
 
 
-def finals(weights: dict[str, float], trial: Runner, final: Runner, start: np.ndarray | None) -> Mixture:
-    """Return the mixture of what has weight, each run on all that is known; of what is done as much as is needed is held."""
-    mixture, waiting = Mixture(), [] if final.stopped else _in_order(weights, trial)
+def finals(
+    weights: dict[str, float], trial: Runner, final: Runner, start: np.ndarray | None, factors: tuple[float, float]
+) -> Mixture:
+    """Return the mixture of what has weight, each run on all that is known; of what is done as much as is needed is held.
+
+    ``factors``: by which how far the answers are apart, and what they say of themselves, count.
+    """
+    mixture, waiting = Mixture(factors), [] if final.stopped else _in_order(weights, trial)
     while waiting and not final.stopped:
         name, *waiting = waiting
         tried, weight = trial.done[name], weights.get(name, 0.0)
