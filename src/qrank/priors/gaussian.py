@@ -37,8 +37,8 @@ LLOYD = 15  # steps of k-means
 MEMBERS = 2  # blocks that a kind has at least, for each eigenpair: of fewer its law would be too sure of itself
 TRIED = 16  # blocks of a kind on which its noise is found
 NOISE = (1, 4, 16, 64)  # times the mean of the other eigenvalues
-PIECE = 1 << 23  # bytes that a thread works in
-GROUP = 1 << 23  # bytes of results before they are added up
+PIECE = 1 << 22  # bytes that a thread works in
+GROUP = 1 << 22  # bytes of results before they are added up
 
 
 class Expected(NamedTuple):
