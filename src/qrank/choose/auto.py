@@ -60,6 +60,7 @@ class Tried(NamedTuple):
     cut: bool  # answers are to be cut to the range of the known values
     spread: Spread
     choice: Choice
+    judged: bool  # of entries of which low rank says nothing enough were hidden
 
     @property
     def names(self) -> list[str]:
@@ -91,7 +92,7 @@ def tried(problem: Problem, auto: Auto, rng: np.random.Generator, on_step: OnSte
         _try_all(trial, auto.effort, auto.noise_level)
     except Stopped:
         trial.stopped = True
-    return Tried(trial, box, *_weighed(trial, region, box is not None))
+    return Tried(trial, box, *_weighed(trial, region, box is not None), _were_hidden(trial.problem, auto))
 
 
 def choose(problem: Problem, auto: Auto, rng: np.random.Generator, on_step: OnStep | None, journal: Journal) -> Chosen:
@@ -112,7 +113,9 @@ def choose(problem: Problem, auto: Auto, rng: np.random.Generator, on_step: OnSt
     start = found.of_trial() if whole else None
     if not whole:
         trial.forget()
-    mixture, taken = finals(found.weights, trial, final, start)
+        trial.problem = problem  # of the part nothing more is asked
+    apart, own = found.spread.factors[-2:]
+    mixture, taken = finals(found.weights, trial, final, start, (float(apart), float(own)))
     source = final if mixture.weight else trial
     if source is trial:
         if not whole:
@@ -125,7 +128,7 @@ def choose(problem: Problem, auto: Auto, rng: np.random.Generator, on_step: OnSt
     if source is final and at is not None and final.keeps_back:
         spread = calibrated(spread, at, x.reshape(-1)[at] - source.problem.held_out_values, final.s2)
     blind = auto.undetermined(problem) & ~problem.settled
-    judged = not blind.any() or _were_hidden(trial.problem, auto)
+    judged = found.judged or not blind.any()
     error = told_error(problem, x, spread, blind, judged, final.s2)
     ready = [name for name in found.names if name in source.done]
     main = source.done[max(taken or ready, key=(taken or found.weights).__getitem__)]
@@ -133,8 +136,12 @@ def choose(problem: Problem, auto: Auto, rng: np.random.Generator, on_step: OnSt
     runs = tuple((name, one.method, one.candidate.after) for name, one in source.done.items())
     steps = tuple(len(one.records) for one in source.done.values())
     plan = Plan(runs, tuple(map(float, found.spread.factors)), judged, steps, source.steps)
-    trials = found.choice.trials if not taken else tuple(
-        sorted((t._replace(weight=taken.get(t.name, 0.0)) for t in found.choice.trials), key=lambda t: -t.weight)
+    trials = (
+        found.choice.trials
+        if not taken
+        else tuple(
+            sorted((t._replace(weight=taken.get(t.name, 0.0)) for t in found.choice.trials), key=lambda t: -t.weight)
+        )
     )
     choice = replace(found.choice, trials=trials, seconds=time.perf_counter() - begun, plan=plan)
     return Chosen(x, error, Status.INTERRUPTED if final.stopped else main.status, records, choice, judged)
@@ -196,7 +203,7 @@ def _fast(
     name = "smooth" if simply else "views"
     candidate = Candidate(name, METHODS[name].configured(**({} if simply else {"steps": steps, "noise": auto.noise})))
     try:
-        found = runner.run(candidate)
+        found = runner.run(candidate, doubted=False)
     except Stopped:
         found, stopped = runner.done[name], True
     seconds = time.perf_counter() - begun

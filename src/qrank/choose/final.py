@@ -12,15 +12,16 @@ from .weigh import weights as weighed
 
 
 def finals(
-    weights: dict[str, float], trial: Runner, final: Runner, start: np.ndarray | None
+    weights: dict[str, float], trial: Runner, final: Runner, start: np.ndarray | None, factors: tuple[float, float]
 ) -> tuple[Mixture, dict[str, float]]:
     """Return the mixture of what has weight, each run on all that is known, and the weights; of what is done as much as is needed is held.
 
     Where candidates were tried on a part of the data only, known entries of all of it were kept back from the last runs. They
     weigh each answer against the mixture of those before it, and where one errs more there than the one that it started from, what
     would start from it is not run: a part of the data may be rougher than the whole, and has less that repeats itself.
+    ``factors``: by which how far the answers are apart, and what they say of themselves, count.
     """
-    mixture, waiting = Mixture(), [] if final.stopped else _in_order(weights, trial)
+    mixture, waiting = Mixture(factors), [] if final.stopped else _in_order(weights, trial)
     taken: dict[str, float] = {}
     errors: dict[str, float] = {}  # on what was kept back
     while waiting and not final.stopped:
@@ -29,12 +30,12 @@ def finals(
         after = tried.candidate.after
         if after is not None and after not in final.done:
             continue  # it has come to nothing, or is the worse for what it did
-        candidate = Candidate(name, tried.method, after)
+        candidate, doubted = Candidate(name, tried.method, after), weight > 0 or final.keeps_back
         try:
             if after is not None:
-                final.run(candidate, _handed_over(after, waiting, trial, final), doubted=weight > 0)
+                final.run(candidate, _handed_over(after, waiting, trial, final), doubted=doubted)
             else:
-                final.run(candidate, start if isinstance(tried.method, Views) else None, doubted=weight > 0)
+                final.run(candidate, start if isinstance(tried.method, Views) else None, doubted=doubted)
         except Stopped:
             final.stopped = True
         if name in final.done:
@@ -43,7 +44,7 @@ def finals(
                 errors[name] = final.held_out(found.x)
                 weight = _worth(found.x, mixture, final)
                 if weight == np.inf:
-                    mixture, weight = Mixture(), 1.0
+                    mixture, weight = Mixture(factors), 1.0
                     taken.clear()
             if weight > 0:
                 mixture.add(weight, found.x, found.doubt)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 
 from ..problem import Problem
@@ -12,7 +14,9 @@ class Mixture:
     """The mean of answers by their weights, how far they are apart, and what they say of themselves.
 
     A new answer a of weight w moves the mean m of those before, of weight W, by w / (W + w) (a - m), and the weighted sum of
-    squares around the mean grows by w W / (W + w) (a - m)^2.
+    squares around the mean grows by w W / (W + w) (a - m)^2. Where it is known by which factors the two signs of errors, how far
+    answers are apart and what they say, will count (`Spread`), they are added up in one array: that of the first, so weighed that
+    it stands for both.
 
     >>> mixture = Mixture()
     >>> mixture.add(3.0, np.array([1.0]), None)
@@ -21,11 +25,18 @@ class Mixture:
     (array([2.]), array([1.732], dtype=float32), array([1.], dtype=float32))
     """
 
-    def __init__(self) -> None:
+    def __init__(self, factors: tuple[float, float] | None = None) -> None:
         self.mean: np.ndarray | None = None
         self.weight = 0.0  # of all answers
-        self._apart: np.ndarray | None = None  # None: there is but one answer
-        self._own: np.ndarray | None = None
+        self._one = True  # there is but one answer
+        # Of how far they are apart, and of what they say of themselves: what a square counts, and the sum of the squares
+        self._shares, self._sums = [1.0, 1.0], cast(list[np.ndarray | None], [None, None])
+        self._together = False
+        if factors is not None:
+            self._together = min(factors) > 0
+            self._shares = (
+                [1.0, factors[1] / factors[0]] if self._together else [float(factor > 0) for factor in factors]
+            )
 
     @classmethod
     def of(cls, weights: dict[str, float], done: dict[str, Outcome]) -> Mixture:
@@ -39,20 +50,21 @@ class Mixture:
     def add(self, weight: float, answer: np.ndarray, doubt: np.ndarray | None) -> None:
         """Take an answer in, which is left as it is, and what it says of its own errors."""
         if doubt is not None:
-            self._own = _plus(self._own, weight, doubt)
+            self._count(1, weight, doubt)
         before, self.weight = self.weight, self.weight + weight
         if self.mean is None:
             self.mean = answer
             return
         away = answer - self.mean
-        self._apart = _plus(self._apart, weight * before / self.weight, away)
+        self._count(0, weight * before / self.weight, away)
+        self._one = False
         away *= weight / self.weight
         self.mean = np.add(self.mean, away, out=away)  # in the finer type of the two
 
     def filled(self, problem: Problem, within: tuple[float, float] | None, exact: bool = True) -> np.ndarray:
         """Return the mean, cut to a range, known entries as they are if they are exact; nothing is to be added afterwards."""
         assert self.mean is not None
-        if self._apart is None:  # it is the one answer itself
+        if self._one:  # it is the one answer itself
             self.mean = self.mean.copy()
         if within is not None:
             np.clip(self.mean, *within, out=self.mean)
@@ -62,25 +74,27 @@ class Mixture:
 
     def apart(self) -> np.ndarray:
         """Return the standard deviation of the answers around their mean, entry by entry; it is handed over, not kept."""
-        total, self._apart = self._apart, None
-        return _root(total, self.weight, self.mean)
+        return self._root(0)
 
     def own(self) -> np.ndarray:
         """Return the root mean square of what the answers say of their errors; of one that says nothing, 0. Not kept, either."""
-        total, self._own = self._own, None
-        return _root(total, self.weight, self.mean)
+        return self._root(1)
 
+    def _count(self, which: int, weight: float, term: np.ndarray) -> None:
+        """Add a weighted square to a sum, in single precision."""
+        if (weight := weight * self._shares[which]) == 0:
+            return
+        which = 0 if self._together else which
+        square = np.square(term, dtype=np.float32)
+        square *= weight
+        total = self._sums[which]
+        self._sums[which] = square if total is None else np.add(total, square, out=total)
 
-def _plus(total: np.ndarray | None, weight: float, term: np.ndarray) -> np.ndarray:
-    """Return the total and a weighted square, in single precision."""
-    square = np.square(term, dtype=np.float32)
-    square *= weight
-    return square if total is None else np.add(total, square, out=total)
-
-
-def _root(total: np.ndarray | None, weight: float, like: np.ndarray | None) -> np.ndarray:
-    assert like is not None
-    if total is None:
-        return np.zeros((1,) * like.ndim, np.float32)
-    total /= np.float32(weight)
-    return np.sqrt(total, out=total)
+    def _root(self, which: int) -> np.ndarray:
+        """Return the root of a mean square, made of its sum, which is not kept."""
+        total, self._sums[which] = self._sums[which], None
+        assert self.mean is not None
+        if total is None:
+            return np.zeros((1,) * self.mean.ndim, np.float32)
+        total /= np.float32(self.weight)
+        return np.sqrt(total, out=total)

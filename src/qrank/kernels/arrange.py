@@ -8,14 +8,17 @@ mirroring, so that with another offset in every step no entry lies always at a b
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from . import threads
-from .memory import Workspace
+from .memory import Workspace, scratch
 
 Axes = tuple[int, ...]
+PIECE = 1 << 17  # entries that are padded, or taken back, together
 
 
 @dataclass(frozen=True)
@@ -60,63 +63,94 @@ class View:
 def arranged(x: np.ndarray, view: View, offsets: tuple[int, ...], work: Workspace) -> np.ndarray:
     """Return an array as a stack (tube, rows, columns), in scratch memory."""
     padded = view.padded(x.shape)
-    if padded != x.shape:
-        x = _padded(x, padded, offsets, work)
-    cut = np.transpose(x.reshape(view.parted(padded)), view.order)
-    out = work.array("arranged", cut.shape, x.dtype)
-    axis = next((i for i, n in enumerate(cut.shape) if n > 1), 0)  # those before it have length 1
-    lead = (0,) * axis
+    parted = view.parted(padded)
+    out = work.array("arranged", tuple(parted[axis] for axis in view.order), x.dtype)
+    if padded == x.shape:
+        cut = np.transpose(x.reshape(parted), view.order)
+        axis = next((i for i, n in enumerate(cut.shape) if n > 1), 0)  # those before it have length 1
+        lead = (0,) * axis
 
-    def work_on(s: slice) -> None:
-        out[(*lead, s)] = cut[(*lead, s)]
+        def work_on(s: slice) -> None:
+            out[(*lead, s)] = cut[(*lead, s)]
 
-    threads.each(work_on, cut.shape[axis], -(-cut.shape[axis] // (2 * threads.count())))
-    r, n1, n2 = (math.prod(view.parted(padded)[axis] for axis in axes) for axes in (view.tube, view.rows, view.columns))
-    return out.reshape(r, n1, n2)
+        threads.each(work_on, cut.shape[axis], -(-cut.shape[axis] // (2 * threads.count())))
+    else:
+        back = np.transpose(out, np.argsort(view.order))
+
+        def pad(s: slice) -> None:
+            back[s] = _padded(x, s, view.blocks[0], padded, offsets).reshape(-1, *parted[1:])
+
+        threads.each(pad, parted[0], _together(padded, view.blocks[0]))
+    return out.reshape(view.stack_shape(x.shape))
 
 
 def add_arranged(
     total: np.ndarray, stack: np.ndarray, view: View, offsets: tuple[int, ...], weight: float
 ) -> np.ndarray:
-    """Add a weighted stack of a view to an array, in place; what was mirrored is left out."""
-    padded = view.padded(total.shape)
-    parted = view.parted(padded)
-    stack *= stack.dtype.type(weight)
-    back = np.transpose(stack.reshape([parted[axis] for axis in view.order]), np.argsort(view.order))
+    """Add a weighted stack of a view, which is overwritten, to an array, in place; what was mirrored is left out."""
 
-    def work_on(s: slice) -> None:
-        # Along the first axis block by block: all other axes of a block's piece can be joined only in a copy.
-        b = view.blocks[0]
-        for which in range(s.start, s.stop):
-            begin, end = max(which * b, offsets[0]), min((which + 1) * b, offsets[0] + total.shape[0])
-            if begin < end:
-                piece = back[which, begin - which * b : end - which * b].reshape(end - begin, *padded[1:])
-                inside = tuple(slice(o, o + n) for o, n in zip(offsets[1:], total.shape[1:], strict=True))
-                total[begin - offsets[0] : end - offsets[0]] += piece[(slice(None), *inside)]
+    def add(s: slice, piece: np.ndarray) -> None:
+        piece *= piece.dtype.type(weight)
+        total[s] += piece
 
-    threads.each(work_on, parted[0], -(-parted[0] // (2 * threads.count())))
+    taken_back(add, stack, view, offsets, total.shape)
     return total
 
 
-def _padded(x: np.ndarray, padded: tuple[int, ...], offsets: tuple[int, ...], work: Workspace) -> np.ndarray:
-    """Return x in the middle of a larger array, mirrored at its borders; in the spare array, which is idle until G is made."""
-    out = work.array("spare", padded, x.dtype)
-    inside = tuple(slice(o, o + n) for o, n in zip(offsets, x.shape, strict=True))
+def taken_back(
+    work: Callable[[slice, np.ndarray], None],
+    stack: np.ndarray,
+    view: View,
+    offsets: tuple[int, ...],
+    shape: tuple[int, ...],
+) -> None:
+    """Call work with planes of an array's first axis, and what the stack of a view says of them, which it may overwrite.
+
+    >>> view, x = View((1, 2), (3,), (0,), (2,)), np.arange(12).reshape(3, 4)
+    >>> taken_back(lambda s, piece: print(s, piece[:, 1]), arranged(x, view, (0, 1), Workspace()), view, (0, 1), x.shape)
+    slice(0, 3, None) [1 5 9]
+    """
+    padded, b, o = view.padded(shape), view.blocks[0], offsets[0]
+    parted = view.parted(padded)
+    back = np.transpose(stack.reshape([parted[axis] for axis in view.order]), np.argsort(view.order))
+    inside = tuple(slice(o, o + n) for o, n in zip(offsets[1:], shape[1:], strict=True))
 
     def work_on(s: slice) -> None:
-        out[(slice(offsets[0] + s.start, offsets[0] + s.stop), *inside[1:])] = x[s]
+        # A few blocks at a time: all other axes of a piece can be joined only in a copy
+        begin, end = max(s.start * b, o), min(s.stop * b, o + shape[0])
+        if begin < end:
+            piece = back[s].reshape(-1, *padded[1:])[begin - s.start * b : end - s.start * b]
+            work(slice(begin - o, end - o), piece[(slice(None), *inside)])
 
-    threads.each(work_on, len(x), -(-len(x) // (2 * threads.count())))
-    for axis, (o, n) in enumerate(zip(offsets, x.shape, strict=True)):
-        if padded[axis] > n:
-            at = np.arange(padded[axis]) - o
-            mirror = np.where((at // n) % 2 == 0, at % n, n - 1 - at % n) + o
-            outside = np.flatnonzero((at < 0) | (at >= n))
-            # Axes before this one have their borders already, those after it not yet
-            lead = (slice(None),) * axis
-            rest = inside[axis + 1 :]
-            out[(*lead, outside, *rest)] = out[(*lead, mirror[outside], *rest)]
+    threads.each(work_on, parted[0], _together(padded, b))
+
+
+def _together(padded: tuple[int, ...], b: int) -> int:
+    """Return how many blocks of the first axis to take at a time: as many as a cache holds, for every thread some."""
+    blocks = padded[0] // b
+    return max(1, min(-(-blocks // (2 * threads.count())), PIECE // (b * math.prod(padded[1:]))))
+
+
+def _padded(x: np.ndarray, s: slice, b: int, padded: tuple[int, ...], offsets: tuple[int, ...]) -> np.ndarray:
+    """Return some blocks of the first axis of x in the middle of a larger array, mirrored at its borders; in scratch."""
+    planes = _mirror(np.arange(s.start * b, s.stop * b) - offsets[0], len(x))
+    inside = tuple(slice(o, o + n) for o, n in zip(offsets[1:], x.shape[1:], strict=True))
+    out = scratch("padded", (len(planes), *padded[1:]), x.dtype)
+    whole = planes[-1] - planes[0] == len(planes) - 1  # nothing is mirrored along the first axis
+    out[(slice(None), *inside)] = x[planes[0] : planes[-1] + 1] if whole else x[planes]
+    for axis, (o, n) in enumerate(zip(offsets[1:], x.shape[1:], strict=True), 1):
+        at = np.arange(padded[axis]) - o
+        outside = np.flatnonzero((at < 0) | (at >= n))
+        # Axes before this one have their borders already, those after it not yet
+        lead, rest = (slice(None),) * axis, inside[axis:]
+        for first in outside.tolist():
+            out[(*lead, first, *rest)] = out[(*lead, _mirror(at[first], n) + o, *rest)]
     return out
+
+
+def _mirror(at: Any, n: int) -> Any:
+    """Return where positions, which may lie outside of 0 … n - 1, are in a mirror at either end."""
+    return np.where((at // n) % 2 == 0, at % n, n - 1 - at % n)
 
 
 def sampled(

@@ -51,6 +51,7 @@ class Kernels:
     - zeros(t, shape, work): an array of zeros like t, in the spare memory, to which arrangements are added
     - arranged(x, view, offsets, work): the stack that a view makes of an array (`arrange.View`), in scratch
     - add_arranged(total, stack, view, offsets, weight): the array, in place or anew, with the stack added, weighted
+    - taken_back(work, stack, view, offsets, shape): work is called with planes of the array and what the stack says of them
     - sampled(stack, view, offsets, shape, at): entries of the array, from the stack, a NumPy array
     - smoothness(y, mask): for each axis from 0 to about 1, a NumPy array
     - smooth_fill(y, mask): y, its missing entries filled from those nearby
@@ -65,7 +66,7 @@ class Kernels:
 
     - short_side(t, lam, r, work): rows, s, sure: the singular vectors above lam of the shorter side
     - under_left(rows, s, t, work): T x_3 Q = U diag(s), a stack, for Q = T_(3)^T U / s known by rows = U^T
-    - from_left(g, rows, s, t, work): G x_3 Q^T for that Q
+    - from_left(g, rows, s, t, work, out=None): G x_3 Q^T for that Q; out may be T's own memory
     - principal(t, r, out=None, work=None): V = PCA(T, 3, r), and the singular values
     - learned(t, r, spare, work): V for the result, made in the memory of ``spare``; None where that would be too much
     - under_principal(t, r): T x_3 V

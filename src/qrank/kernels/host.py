@@ -12,7 +12,7 @@ from ..errors import InputError, KindError
 from ..tensor import Layout, laid_over, shapes_of_masks
 from . import products, threads
 from .advance import advance, known_entries
-from .arrange import add_arranged, arranged, sampled
+from .arrange import add_arranged, arranged, sampled, taken_back
 from .base import Kernels
 from .free import free_memory
 from .principal import from_left, principal, short_side, under_left, under_principal
@@ -41,6 +41,7 @@ class Host(Kernels):
     advance = staticmethod(advance)
     arranged = staticmethod(arranged)
     add_arranged = staticmethod(add_arranged)
+    taken_back = staticmethod(taken_back)
     sampled = staticmethod(sampled)
     smooth_fill = staticmethod(smooth_fill)
     smoothness = staticmethod(smoothness)

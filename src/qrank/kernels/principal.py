@@ -51,7 +51,8 @@ def short_side(t: np.ndarray, lam: float, r: int, work: Workspace) -> tuple[np.n
     n3, n1, n2 = t.shape
     flat, wide, short = t.reshape(n3, n1 * n2), n1 * n2 <= n3, min(n3, n1 * n2)
     a = flat.T if wide else flat
-    space = work.array("spare", (t.size,), t.dtype)  # idle until G is made
+    room = max(space_needed(short), (threads.count() - 1) * short**2)
+    space = work.array("spare", (min(t.size, room),), t.dtype)  # idle until G is made
     square = gram(a, work.array("gram", (short, short), t.dtype), space)
     rows, s, sure = pairs(square, lam, r, space)
     if wide and not sure and (lost := drowned(s)).any():
@@ -79,25 +80,31 @@ def under_left(rows: np.ndarray, s: np.ndarray, t: np.ndarray, work: Workspace) 
     return np.multiply(rows, s[:, None], out=g).reshape(-1, *t.shape[1:])
 
 
-def from_left(g: np.ndarray, rows: np.ndarray, s: np.ndarray, t: np.ndarray, work: Workspace) -> np.ndarray:
+def from_left(
+    g: np.ndarray, rows: np.ndarray, s: np.ndarray, t: np.ndarray, work: Workspace, out: np.ndarray | None = None
+) -> np.ndarray:
     """Return G x_3 Q^T for Q = PCA(T, 3, k) of a wide T_(3) = U diag(s) Q^T, known by rows = U^T; G and U are overwritten.
 
     X_(3) = G_(3) Q^T = (G_(3) diag(1/s) U^T) T_(3), where the bracket is only (n1 n2)^2, takes half the flops of making
     Q = T_(3)^T U / s and multiplying by it, and the memory of U. Where k is small, making Q, a few rows at a time, is less.
+    ``out`` may be T's own memory; without it X takes the place of G.
     """
-    flat = t.reshape(len(t), -1)
+    flat, onto = t.reshape(len(t), -1), out is not None
     n, k = flat.shape[1], len(rows)
-    out = work.array("spare", t.shape, t.dtype)
+    out = work.array("spare", t.shape, t.dtype) if out is None else out
     x = out.reshape(flat.shape)
     g /= np.maximum(s, np.finfo(s.dtype).tiny)[:, None, None]  # of s = 0 nothing is left but 0
     if 2 * k <= n:
         u, right = rows.T, g.reshape(k, -1).copy()
         threads.each(lambda some: np.matmul(flat[some] @ u, right, out=x[some]), len(flat), 256)
         return out
-    bracket = product(rows.T, g, out=x[:n].reshape(n, *g.shape[1:]))  # its transpose; lies here until U is not needed
+    # The transpose of the bracket; lies in the place of G until U is not needed
+    bracket = product(rows.T, g, out=work.array("spare", (n, *g.shape[1:]), t.dtype)).reshape(n, n)
     square = work.array("gram", (n, n), t.dtype)
-    square[...] = bracket.reshape(n, n)
-    matmul(flat, square, out=x)
+    square[...] = bracket
+    if not onto:
+        return matmul(flat, square, out=x).reshape(t.shape)
+    threads.each(lambda some: np.matmul(flat[some].copy(), square, out=x[some]), len(flat), 256)
     return out
 
 

@@ -30,6 +30,7 @@ from .memory import scratch
 from .spectral import SLICES, energies_of, tells, transposed
 
 LARGE = 64  # short sides from here on are worth a decomposition of their own, of the values that survive only
+LONG = 4 * SLICES  # numbers from which on a slice is multiplied a few columns at a time
 
 
 Shrinkage = Any  # what is done to singular values: see `qrank.penalties`, which stands above
@@ -167,6 +168,8 @@ def _shrink_small(a: np.ndarray, lam: float, penalty: Shrinkage) -> Sums:
     w, v = np.linalg.eigh(gram)  # G G^H = V diag(s^2) V^H; only s > lam are wanted
     first = n1 - int((w > lam * lam).sum(axis=1).max(initial=0)) if sure else 0
     v = v[:, :, first:]
+    if m == 1 and n1 * n2 > LONG and not np.iscomplexobj(a):
+        return _shrink_long(a[0], lam, penalty, w[0], v[0], sure)
     c = np.matmul(transposed(v), a, out=scratch("coefficients", (m, n1 - first, n2), a.dtype))
     s = np.sqrt(np.maximum(w, 0)) if sure else _lengths(c)  # (m, n1)
     x = penalty.prox(s, lam)
@@ -175,6 +178,42 @@ def _shrink_small(a: np.ndarray, lam: float, penalty: Shrinkage) -> Sums:
     np.matmul(v, c, out=a)
     envelope = penalty.envelope(s, lam)
     return (envelope - (s - x) ** 2 / (2 * lam)).sum(axis=1), envelope.sum(axis=1), (x > 0).sum(axis=1)
+
+
+def _shrink_long(a: np.ndarray, lam: float, penalty: Shrinkage, w: np.ndarray, v: np.ndarray, sure: bool) -> Sums:
+    """Shrink one long slice in place, given the eigenvalues w of its Gram matrix and the eigenvectors that are wanted.
+
+    V^T G is as large as the slice, so a few columns of it are made at a time: where all of its rows are wanted, for their
+    lengths, in the slice's own memory.
+    """
+    n1, n2 = a.shape
+    first, columns = n1 - v.shape[1], max(1, SLICES // n1)
+    pieces = [a[:, k : k + columns] for k in range(0, n2, columns)]
+
+    def turned(piece: np.ndarray) -> np.ndarray:
+        return np.matmul(v.T, piece, out=scratch("coefficients", (v.shape[1], piece.shape[1]), a.dtype))
+
+    if sure:
+        s = np.sqrt(np.maximum(w, 0))
+    else:
+        square = np.zeros(n1)
+        for piece in pieces:
+            piece[...] = turned(piece)
+            square += np.einsum("ij,ij->i", piece, piece)
+        s = np.sqrt(square).astype(a.dtype)
+    x = penalty.prox(s, lam)
+    x[:first] = 0  # rounding of s^2 may differ from that of s where s = lam
+    factor = (x[first:] / np.maximum(s[first:], lam))[:, None]
+    for piece in pieces:
+        c = np.multiply(
+            turned(piece) if sure else piece,
+            factor,
+            out=scratch("coefficients", (len(factor), piece.shape[1]), a.dtype),
+        )
+        np.matmul(v, c, out=piece)
+    envelope = penalty.envelope(s, lam)
+    value = (envelope - (s - x) ** 2 / (2 * lam)).sum()
+    return np.array([value]), np.array([envelope.sum()]), np.array([(x > 0).sum()])
 
 
 def _shrink_large(a: np.ndarray, lam: float, penalty: Shrinkage) -> tuple[float, float, int]:

@@ -83,9 +83,11 @@ class Joined(Views):
 
     def deviation(self, problem: Problem, state: State, work: Workspace) -> np.ndarray | None:
         """Return the standard deviation that the patches give to each entry, 0 where it is known exactly."""
-        if not state.prior.trail:
+        variance = state.prior.each[-1]
+        if variance is None:
             return None
-        deviation = np.sqrt(state.prior.each[-1])
+        work.part("seen").clear()  # what the views have worked in is not needed any more
+        deviation = np.sqrt(variance)
         if self.fit.exact:
             deviation *= ~problem.observed
         return deviation

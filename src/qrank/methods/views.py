@@ -151,7 +151,8 @@ class Views(Recipe):
         smooth = problem.smoothness < ROUGH if self.ordered else (False,) * len(shape)
         for view in views_of(shape, smooth):
             tube, rows, columns = view.stack_shape(shape)
-            seen.append(Seen(QNorm(MaximalVariance(min(tube, rows * columns)), self.penalty), view))
+            learner = MaximalVariance(min(tube, rows * columns), onto=True)
+            seen.append(Seen(QNorm(learner, self.penalty), view))
         return seen
 
     def prior(self, problem: Problem) -> Average:

@@ -96,8 +96,8 @@ class Average(Prior):
         inner = work.part("seen")  # what a prior keeps in its spare array must last until it is added
         stacks = zip(self._stacks(t, inner), state.each, weights, strict=True)
         for (seen, stack, scale, offsets), one, weight in stacks:
-            if weight == 0 and self.judge is None:
-                found.append(Proxed(None, one, 0.0, 0, 0))
+            if weight == 0 and self.judge is None:  # its state may lie in memory that others take
+                found.append(Proxed(None, seen.prior.start(stack, inner), 0.0, 0, 0))
                 continue
             proxed = seen.prior(stack, scale * lam, one, inner)
             if self.judge is not None:
@@ -117,18 +117,24 @@ class Average(Prior):
     def apart(self, t: Any, lam: float, state: Averaged, work: Workspace) -> Any:
         """Return for each entry the weighted standard deviation of what the priors make of T, of the array's shape."""
         weights, kind, inner = np.array(state.trail[-1][3:]), kernels.of(t), work.part("seen")
-        mean, square = kind.zeros(t, self.shape, work), 0 * t.reshape(self.shape)
+        at, mean, square = t.reshape(self.shape), kind.zeros(t, self.shape, work), 0 * t.reshape(self.shape)
         for (seen, stack, scale, offsets), one, weight in zip(self._stacks(t, inner), state.each, weights, strict=True):
+
+            def add(s: slice, x: Any, weight: float = float(weight)) -> None:
+                moved = x - at[s]  # beside T: small numbers, which are squared
+                mean[s] += weight * moved
+                moved *= moved
+                square[s] += weight * moved
+
             if weight > 0:
-                moved = seen.prior(stack, scale * lam, one, inner).x
-                moved -= stack  # beside T: small numbers, which are squared
-                stack[...] = moved
-                stack *= moved
-                square = kind.add_arranged(square, stack, seen.view, offsets, float(weight))
-                mean = kind.add_arranged(mean, moved, seen.view, offsets, float(weight))
+                x = seen.prior(stack, scale * lam, one, inner).x
+                kind.taken_back(add, x, seen.view, offsets, self.shape)
+        inner.clear()
         mean *= mean
         square -= mean
-        return square.clip(0) ** 0.5
+        square = square.clip(0)
+        square **= 0.5
+        return square
 
     def _weights(self, lam: float) -> np.ndarray:
         if self.weights is None:

@@ -38,8 +38,8 @@ LLOYD = 15  # steps of k-means
 MEMBERS = 2  # blocks that a kind has at least, for each eigenpair: of fewer its law would be too sure of itself
 TRIED = 16  # blocks of a kind on which its noise is found
 NOISE = (1, 4, 16, 64)  # times the mean of the other eigenvalues
-PIECE = 1 << 23  # bytes that a thread works in
-GROUP = 1 << 23  # bytes of results before they are added up
+PIECE = 1 << 22  # bytes that a thread works in
+GROUP = 1 << 22  # bytes of results before they are added up
 
 
 class Expected(NamedTuple):
@@ -70,7 +70,8 @@ class Kinds:
     ) -> Expected:
         """Return the expectation of every entry given the known values Y, under laws that are learned from the fill X.
 
-        All arrays have one shape and are C-contiguous; ``out`` is memory for the expectation and the variance.
+        All arrays have one shape and are C-contiguous; ``out`` is memory for the expectation and the variance, the second
+        of which may be that of x.
 
         >>> x = np.add.outer(np.arange(12.0), np.arange(15.0)) / 20
         >>> known = np.random.default_rng(0).random(x.shape) < 0.5
@@ -119,23 +120,25 @@ class Kinds:
 
 @dataclass(frozen=True, eq=False)
 class Local(Prior):
-    """The model as a prior beside others: X is what is expected given Y, whatever lam, and the state is its variance."""
+    """The model as a prior beside others: X is what is expected given Y, whatever lam, and the state is its variance.
+
+    That is made in the memory of T, and lasts until the next step; before the first there is none.
+    """
 
     kinds: Kinds
     stride: tuple[int, ...]
     y: np.ndarray
     observed: np.ndarray
 
-    def start(self, t: np.ndarray, work: Workspace) -> np.ndarray:
-        """Return memory for the variance."""
-        return np.zeros_like(self.y)
+    def start(self, t: np.ndarray, work: Workspace) -> None:
+        """Return that there is no variance yet."""
 
-    def __call__(self, t: np.ndarray, lam: float, state: np.ndarray, work: Workspace) -> Proxed:
-        """Return what is expected under laws that are learned from T, which is overwritten by Y where that is known exactly."""
+    def __call__(self, t: np.ndarray, lam: float, state: np.ndarray | None, work: Workspace) -> Proxed:
+        """Return what is expected under laws that are learned from T, which is overwritten."""
         fill = t.reshape(self.y.shape)
         if self.kinds.s2 == 0:
             keep_known(fill, self.y, self.observed)
-        out = work.array("spare", fill.shape, fill.dtype), state
+        out = work.array("spare", fill.shape, fill.dtype), fill
         x, variance, error = self.kinds.expected(fill, self.y, self.observed, self.stride, work.rng, out)
         return Proxed(x.reshape(t.shape), variance, error, 0, 0)
 

@@ -24,6 +24,7 @@ class MaximalVariance(Learner):
 
     r: int
     lasting: bool = False
+    onto: bool = False  # X is made in the memory of T, which the caller does not need any more
 
     def prox(self, t: np.ndarray, lam: float, penalty: Penalty, state: QState, work: Workspace) -> Proxed:
         """Return X under the principal directions of T that survive lam."""
@@ -38,9 +39,11 @@ class MaximalVariance(Learner):
         """T_(3)^T T_(3) = Q diag(s^2) Q^T gives Q."""
         kind = kernels.of(t)
         rows, s, sure = kind.short_side(t, lam, self.r, work)
-        g = kind.product(rows, t, out=work.array("spare", (len(rows), *t.shape[1:]), t.dtype))
+        onto = self.onto and kind.reuses
+        g_room = t[: len(rows)] if onto else work.array("spare", (len(rows), *t.shape[1:]), t.dtype)
+        g = kind.product(rows, t, out=g_room)
         shrunk = kind.shrink(g, lam, penalty, energies=s * s if sure else None)
-        x = kind.product(rows.T, shrunk.g, out=work.array("spare", t.shape, t.dtype))
+        x = kind.product(rows.T, shrunk.g, out=t if onto else work.array("spare", t.shape, t.dtype))
         state = state._replace(q=kind.copy(rows.T)) if self.lasting else state
         return Proxed(x, state, shrunk.value, shrunk.rank, shrunk.slices)
 
@@ -50,7 +53,7 @@ class MaximalVariance(Learner):
         rows, s, _ = kind.short_side(t, lam, self.r, work)
         g = kind.under_left(rows, s, t, work)
         shrunk = kind.shrink(g, lam, penalty, energies=s * s)
-        x = kind.from_left(shrunk.g, rows, s, t, work)
+        x = kind.from_left(shrunk.g, rows, s, t, work, t if self.onto and kind.reuses else None)
         return Proxed(x, state, shrunk.value, shrunk.rank, shrunk.slices)
 
     def transform(self, x: np.ndarray, spare: np.ndarray, state: QState, work: Workspace) -> Transform | None:

@@ -170,7 +170,9 @@ class BlocksKernels(Chunked):
         """Return T x_3 Q = U diag(s), which is no larger than the Gram matrix: in memory."""
         return (rows * s[:, None]).reshape(-1, *t.shape[1:])
 
-    def from_left(self, g: np.ndarray, rows: np.ndarray, s: np.ndarray, t: Blocks, work: Any) -> Blocks:
+    def from_left(
+        self, g: np.ndarray, rows: np.ndarray, s: np.ndarray, t: Blocks, work: Any, out: Any = None
+    ) -> Blocks:
         """Return G x_3 Q^T for Q = T_(3)^T U / s."""
         right = g.reshape(len(g), -1) / np.maximum(s, np.finfo(s.dtype).tiny)[:, None]
         if 2 * len(rows) <= rows.shape[1]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -29,13 +30,28 @@ class SeenOnDevice(Kernels):
 
     def add_arranged(self, total: Any, stack: Any, view: View, offsets: tuple[int, ...], weight: float) -> Any:
         """Add a weighted stack of a view to an array; what was mirrored is left out."""
-        xp, padded = self.xp, view.padded(tuple(total.shape))
+
+        def add(s: slice, piece: Any) -> None:
+            total[s] += weight * piece
+
+        self.taken_back(add, stack, view, offsets, tuple(total.shape))
+        return total
+
+    def taken_back(
+        self,
+        work: Callable[[slice, Any], None],
+        stack: Any,
+        view: View,
+        offsets: tuple[int, ...],
+        shape: tuple[int, ...],
+    ) -> None:
+        """Call work with planes of an array's first axis, here all, and what the stack of a view says of them."""
+        xp, padded = self.xp, view.padded(shape)
         parted = view.parted(padded)
         back = xp.transpose(
             stack.reshape([parted[axis] for axis in view.order]), tuple(np.argsort(view.order).tolist())
         ).reshape(padded)
-        total += weight * back[tuple(slice(o, o + n) for o, n in zip(offsets, total.shape, strict=True))]
-        return total
+        work(slice(0, shape[0]), back[tuple(slice(o, o + n) for o, n in zip(offsets, shape, strict=True))])
 
     def sampled(self, stack: Any, view: View, offsets: tuple[int, ...], shape: tuple[int, ...], at: Any) -> np.ndarray:
         """Return the entries of an array of a shape at flat positions, from the stack that a view makes of it."""

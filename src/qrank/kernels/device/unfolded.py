@@ -61,7 +61,7 @@ class Unfolded(Kernels):
         """Return T x_3 Q = U diag(s), (k, n1, n2), for Q = PCA(T, 3, k) known by rows = U^T: no product is needed."""
         return (rows * s[:, None]).reshape(-1, *t.shape[1:])
 
-    def from_left(self, g: Any, rows: Any, s: Any, t: Any, work: Any) -> Any:
+    def from_left(self, g: Any, rows: Any, s: Any, t: Any, work: Any, out: Any = None) -> Any:
         """Return G x_3 Q^T for Q = PCA(T, 3, k) of a wide T_(3) = U diag(s) Q^T, known by rows = U^T."""
         flat = t.reshape(len(t), -1)
         right = (g / self.xp.maximum(s, TINY)[:, None, None]).reshape(len(rows), -1)
