@@ -12,6 +12,8 @@ from . import kernels
 from .errors import InputError
 from .tensor import Layout
 
+DROWNED = 1e6  # noise so many times the data's norm leaves nothing of it; more would overflow
+
 
 @dataclass(frozen=True, eq=False)
 class Problem:
@@ -45,8 +47,6 @@ class Problem:
         kind = kernels.of(array)
         known, values = kind.known(array, observed), kind.values(array)
         layout = Layout.of(values.shape, slice_axes)
-        if 0 in values.shape:
-            raise InputError(f"the array is empty: its shape is {values.shape}")
         y, inner_known, exponent = kind.scaled(values, known, layout)
         if not inner_known.any():
             raise InputError("no entry is observed: there is nothing to complete from")
@@ -101,6 +101,14 @@ class Problem:
         """The standard deviation of the scaled known values; their size where all are equal, 1 where all are 0."""
         return kernels.of(self.y).spread(self.y, self.observed) if self.finer is None else self.finer.spread
 
+    def variance(self, level: float | None) -> float:
+        """Return the variance of noise of a level in the data's unit, scaled; 0 for None. What drowns the data is no larger.
+
+        >>> Problem.of(np.array([[3.0, 4.0]])).variance(1e300) < 1e15
+        True
+        """
+        return min((level or 0.0) / self.scale, DROWNED * self.size) ** 2
+
     @cached_property
     def smoothness(self) -> np.ndarray:
         """How smooth the known values are along each axis: from 0 to about 1 where their order means nothing."""
@@ -128,7 +136,7 @@ class Problem:
         >>> problem.count
         90
         """
-        if not 0 < share < 1:
+        if isinstance(share, str) or not 0 < share < 1:
             raise InputError(f"the share to hold out must lie between 0 and 1, not {share}")
         positions = kernels.of(self.observed).flatnonzero(self.observed)
         return self.without(np.sort(rng.choice(positions, max(1, round(share * len(positions))), False)))

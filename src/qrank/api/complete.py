@@ -22,8 +22,10 @@ from .estimate import check_fits, estimated
 from .inputs import (
     check_earlier,
     check_kind,
+    check_on_step,
     checked_bounds,
     checkpoint_of,
+    generator,
     method_of,
     usual_axes,
     with_level,
@@ -151,6 +153,7 @@ def complete(
     (True, 'views')
     """
     check_earlier(earlier)
+    check_on_step(on_step)
     chosen, journal = method_of(method, preset, options), Journal(checkpoint_of(checkpoint, every))
     table = arrangement(y, observed, fold, index, columns, values)
     if table is not None:
@@ -158,7 +161,7 @@ def complete(
             raise InputError("ignore is for arrays: of a table, fill the columns and rows that are wanted")
         table = table.needed(chosen.fit.exact)
         y, observed, bounds = table.array, table.observed, table.bounds(bounds)
-    limits, about = checked_bounds(bounds, y), (slice_axes, journal, rng, on_step, progress, holdout, patch)
+    limits, about = checked_bounds(bounds, y, integer), (slice_axes, journal, rng, on_step, progress, holdout, patch)
     axis = axis_of(units, y, table, chosen.fit.exact, earlier)
     if axis is None:
         found = _completed(y, observed, ignore, chosen, *about, limits, integer, earlier)
@@ -197,7 +200,7 @@ def _completed(
     stack = layout if cut is None else Layout.of(cut.parted, cut.slice_axes)
     check_fits(kind, y, known, stack, chosen, bool(holdout), marked=observed is None)
     problem = whole = Problem.of(y, known, slice_axes).leaving(ignored)
-    fixed, rng = rng is not None, np.random.default_rng(rng)
+    fixed, rng = rng is not None, generator(rng)
     chosen = with_level(chosen, problem, rng)
     if cut is not None:
         if earlier is not None:

@@ -16,7 +16,7 @@ import numpy as np
 from .. import kernels
 from ..errors import InputError
 from ..result import Choice, Completion
-from ..tables import inequality
+from ..tables import inequality, moments
 from .inputs import within
 from .labels import along, as_given, axes_of, ignored_of
 from .tabular import Arranged
@@ -46,9 +46,7 @@ class Units:
         if not -values.ndim <= axis < values.ndim:
             raise InputError(f"units={axis} is no axis of an array of {values.ndim} axes")
         others = tuple(a for a in range(values.ndim) if a != axis % values.ndim)
-        count = np.maximum(known.sum(axis=others, keepdims=True), 1)
-        mean = np.where(known, values, 0).sum(axis=others, keepdims=True, dtype=float) / count
-        spread = np.sqrt(np.square(np.where(known, values - mean, 0)).sum(axis=others, keepdims=True) / count)
+        mean, spread = moments(values, known, others)
         return cls(mean, np.where(spread > 0, spread, 1.0))
 
     def into(self, values: np.ndarray) -> np.ndarray:

@@ -55,6 +55,11 @@ class Method:
     max_steps: int = 500  # of a run, at most
 
     def __post_init__(self) -> None:
+        for name in self.options():
+            if isinstance(
+                value := getattr(self, name), np.floating | np.integer
+            ):  # mu in half precision would end at 65504
+                object.__setattr__(self, name, float(value) if isinstance(value, np.floating) else int(value))
         self.check("tol", above=0)
         self.check("max_steps", above=0, whole=True)
 
@@ -144,7 +149,7 @@ class Method:
     @classmethod
     def preset(cls, preset: str | None) -> dict[str, Any]:
         """Return the options that a preset sets, of those that the method has."""
-        if (preset or "default") not in cls.presets:
+        if (preset or "default") not in list(cls.presets):  # what cannot be hashed is no preset either
             there = f"there {'are' if len(cls.presets) > 1 else 'is'}: {', '.join(cls.presets)}"
             raise InputError(f"method '{cls.name}' has no preset '{preset}'; {there}")
         return {name: value for name, value in cls.presets[preset or "default"].items() if name in cls.options()}
