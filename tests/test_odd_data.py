@@ -198,7 +198,9 @@ def test_an_option_may_be_a_number_of_numpys(kind):
     assert of_numpy.x.dtype == np.float64
 
 
-@pytest.mark.parametrize(("size", "noise"), [(1e300, 1e298), (1e-300, 1e-302), (1.0, 1e300), (1.0, 1e-300)])
+@pytest.mark.parametrize(
+    ("size", "noise"), [(1e300, 1e298), (1e-300, 1e-302), (1.0, 1e300), (1.0, 1e-300), (1e100, 1e-5)]
+)
 def test_noise_at_the_ends_of_the_range(size, noise):
     y = size * np.add.outer(np.arange(8.0), np.arange(9.0))[:, :, None] * np.ones(5)
     known = np.random.default_rng(0).random(y.shape) < 0.7

@@ -97,7 +97,7 @@ def complete(
         draws afresh.
     holdout
         Share of the known entries to hide from the method and measure the error on (``Record.holdout``); they come back
-        as they were given.
+        as they were given. Those without which nothing would be known of a slice, row or column are not hidden.
     patch
         Side of the squares that slices are cut into; 0: none. For a single picture under one of the paper's methods: 16
         is a good choice. The transform, that of the patches, is not returned.
@@ -215,7 +215,7 @@ def _completed(
         else:
             more = [one for one in (None if earlier is None else earlier.x, ignored) if one is not None]
             journal.begin(problem, chosen, rng, fixed, patch, holdout, *more)
-            seen = problem.hold_out(holdout, rng) if holdout else problem
+            seen = problem.hold_out(holdout, rng, chosen.undetermined) if holdout else problem
             found = _found(seen, chosen, earlier, rng, on_step, progress, journal)
             if found.status in (Status.STEP_LIMIT, Status.DIVERGED):
                 warnings.warn(str(found.status), ConvergenceWarning, stacklevel=3)

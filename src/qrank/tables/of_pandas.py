@@ -34,7 +34,7 @@ class PandasFrame(Frame):
     def aligned(self, mask: Any) -> Any:
         """Return a mask that is a table itself with its columns and rows in the order of this table's."""
         mask = super().aligned(mask)
-        index = getattr(mask, "index", None)
+        index: Any = getattr(mask, "index", None)
         if not isinstance(index, self.pandas.Index) or index.equals(self.frame.index):
             return mask
         at = index.get_indexer(self.frame.index) if index.is_unique and len(index) == self.rows else np.array([-1])
