@@ -214,3 +214,16 @@ def test_noise_at_the_ends_of_the_range(size, noise):
 def test_a_truth_of_zeros_is_no_error():
     found = qrank.complete(np.ones((4, 4, 3)), np.arange(3) > 0, "tqn-oracle", truth=np.zeros((4, 4, 3)))
     assert np.isfinite(found.x).all()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"bounds": (-1e300, 1e300)}, {"units": 0}, {"method": "views", "outliers": True, "outlier_weight": 1e300}],
+)
+def test_what_a_small_type_cannot_hold_is_no_overflow(options):
+    """Found by `make fuzz`: a RuntimeWarning, which is an error in tests."""
+    y = np.array([[3.4028235e38, -3.4028235e38, 1], [2, 1, 3]], dtype=np.float32)
+    known = np.array([[True, False, True], [True, True, True]])
+    found = qrank.complete(y, known, **options)
+    assert found.x.dtype == np.float32
+    assert np.isfinite(found.x).all()

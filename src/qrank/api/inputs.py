@@ -85,6 +85,9 @@ def within(x: Any, limits: tuple[float | None, float | None], integer: bool) -> 
     (array([1., 1., 5.]), array([0. , 0.6]))
     """
     low, high = limits
+    if isinstance(x.dtype, np.dtype) and x.dtype.kind == "f":  # a bound beyond the range of a type is none
+        most = float(np.finfo(x.dtype).max)
+        low, high = (None if one is None else min(max(one, -most), most) for one in (low, high))
     if integer:
         low, high = low if low is None else np.ceil(low), high if high is None else np.floor(high)
         x = x.round()

@@ -99,7 +99,10 @@ def on_one_scale(y: Any, observed: Any, ignore: Any, axis: int) -> tuple[Any, np
     known, _ = ignored_of(ignore, y, kind, kind.known(y, along(observed, y)))
     values = kind.values(y)
     units = Units.along(axis, values, known)
-    return kind.like(units.into(values), y), known, units
+    seen = np.where(
+        known, values, units.mean
+    )  # what is not known may be anything, beyond the range of its type once it is scaled
+    return kind.like(units.into(seen).astype(values.dtype, copy=False), y), known, units
 
 
 def in_deviations(choice: Choice) -> Choice:
