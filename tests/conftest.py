@@ -1,6 +1,7 @@
 """What several test files share."""
 
 import os
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,9 @@ from hypothesis import settings
 
 settings.register_profile("qrank", deadline=None, max_examples=25, derandomize=True)
 settings.load_profile("qrank")
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell starts what it puts in the background so, and Ctrl-C is tested
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 LONG = bool(os.environ.get("QRANK_LONG"))  # `make test-long`: tests take what time they need
 

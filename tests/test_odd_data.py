@@ -1,10 +1,12 @@
 """Odd data: what is the right outcome, and that it comes out."""
 
+import warnings
+
 import numpy as np
 import pytest
 
 import qrank
-from qrank import InputError, Status
+from qrank import InputError, KindError, NoiseWarning, Status
 from qrank.methods import METHODS
 
 SHAPES = [(1, 7, 5), (6, 1, 5), (6, 7, 1), (1, 1, 9), (1, 9, 1), (9, 1, 1), (1, 1, 1), (2, 2, 60), (20, 15, 2), (1, 1)]
@@ -148,13 +150,80 @@ def test_what_is_missing_in_a_frame_is_taken_from_its_duplicates(method):
         ({"method": "tqn-oracle", "truth": np.full((4, 4, 3), np.nan)}, "truth must be known everywhere"),
         ({"method": "f-tnn", "levels": 99}, "levels must be"),
         ({"slice_axes": (0.5, 1)}, "two axis numbers"),
+        ({"bounds": (np.nan, None)}, "bounds must be two numbers"),
+        ({"bounds": (np.inf, None)}, "bounds must be two numbers"),
+        ({"bounds": (None, -np.inf)}, "bounds must be two numbers"),
+        ({"bounds": (0.2, 0.8), "integer": True}, "no whole number between the bounds 0.2 and 0.8"),
+        ({"holdout": "a third"}, "share to hold out"),
+        ({"checkpoint": 5}, "its name must be a path, not 5"),
+        ({"checkpoint": ""}, "its name must be a path"),
+        ({"checkpoint": "a\0b"}, "its name must be a path"),
+        ({"checkpoint": "run.ckpt", "every": "often"}, "seconds between two checkpoints"),
+        ({"preset": ["paper"]}, "has no preset"),
+        ({"rng": -1}, "rng must be a seed"),
+        ({"rng": "dice"}, "rng must be a seed"),
+        ({"on_step": 3}, "on_step must be a function"),
     ],
 )
 def test_what_makes_no_sense_is_refused_in_a_sentence(options, sentence):
-    with pytest.raises(InputError, match=sentence):
+    with pytest.raises((InputError, KindError), match=sentence):
         qrank.complete(np.ones((4, 4, 3)), np.arange(3) > 0, **options)
+
+
+@pytest.mark.parametrize("shape", [(0, 3, 4), (3, 0), (4, 3, 0, 2)])
+def test_an_array_of_nothing_is_said_to_be_one(shape):
+    with pytest.raises(InputError, match="the array is empty"):
+        qrank.complete(np.zeros(shape), method="vmtqn")
+
+
+def test_a_matrix_that_stays_one_when_indexed():
+    y = np.outer(np.arange(1.0, 6), np.ones(5))
+    y[1, 2] = np.nan
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PendingDeprecationWarning)
+        found = qrank.complete(np.asmatrix(y), method="vmtqn").x
+    assert type(found) is np.ndarray
+    np.testing.assert_array_equal(found, qrank.complete(y, method="vmtqn").x)
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.longdouble])
+def test_an_option_may_be_a_number_of_numpys(kind):
+    """mu in half precision would have ended at 65504, in a RuntimeWarning."""
+    y = np.add.outer(np.arange(6.0), np.arange(7.0))[:, :, None] * np.ones(3)
+    known = np.random.default_rng(0).random(y.shape) < 0.7
+    of_numpy = qrank.complete(y, known, "vmtqn", rho=kind(1.25), tol=kind(0.0009765625), max_steps=np.int8(100))
+    of_python = qrank.complete(y, known, "vmtqn", rho=1.25, tol=0.0009765625, max_steps=100)
+    assert type(of_numpy.method.rho) is float
+    np.testing.assert_array_equal(of_numpy.x, of_python.x)
+    assert of_numpy.x.dtype == np.float64
+
+
+@pytest.mark.parametrize(
+    ("size", "noise"), [(1e300, 1e298), (1e-300, 1e-302), (1.0, 1e300), (1.0, 1e-300), (1e100, 1e-5)]
+)
+def test_noise_at_the_ends_of_the_range(size, noise):
+    y = size * np.add.outer(np.arange(8.0), np.arange(9.0))[:, :, None] * np.ones(5)
+    known = np.random.default_rng(0).random(y.shape) < 0.7
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NoiseWarning)
+        found = qrank.complete(y, known, noise=noise)
+    assert np.isfinite(found.x).all()
+    assert np.isfinite(found.error).all()
 
 
 def test_a_truth_of_zeros_is_no_error():
     found = qrank.complete(np.ones((4, 4, 3)), np.arange(3) > 0, "tqn-oracle", truth=np.zeros((4, 4, 3)))
+    assert np.isfinite(found.x).all()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"bounds": (-1e300, 1e300)}, {"units": 0}, {"method": "views", "outliers": True, "outlier_weight": 1e300}],
+)
+def test_what_a_small_type_cannot_hold_is_no_overflow(options):
+    """Found by `make fuzz`: a RuntimeWarning, which is an error in tests."""
+    y = np.array([[3.4028235e38, -3.4028235e38, 1], [2, 1, 3]], dtype=np.float32)
+    known = np.array([[True, False, False], [True, True, True]])
+    found = qrank.complete(y, known, **options)
+    assert found.x.dtype == np.float32
     assert np.isfinite(found.x).all()

@@ -109,3 +109,52 @@ def test_an_inspection_in_a_notebook(film):
     assert page.count("<tr>") == 1 + len(found.choice.trials)
     assert f"missing {found.missing} of" in page
     assert "candidates, their error" not in page
+
+
+def test_outliers_noise_and_what_was_ignored_are_saved_as_well(film, tmp_path):
+    land = np.zeros(film.shape, bool)
+    land[:, :3, :4] = True
+    robust = qrank.separate(film, method="tnn")
+    noisy = qrank.complete(film, method="views", noise=0.01, ignore=land)
+    units = qrank.complete(film, method="tnn", units=0)
+    for first in (robust, noisy, units):
+        first.save(tmp_path / "a.npz")
+        found = qrank.load(tmp_path / "a.npz")
+        assert found.noise == first.noise
+        for name in ("outliers", "ignored"):
+            one, other = getattr(first, name), getattr(found, name)
+            assert (one is None) == (other is None)
+            np.testing.assert_array_equal(other, one)
+    assert np.abs(robust.outliers).max() > 0
+    np.testing.assert_array_equal(found.units.mean, units.units.mean)
+    np.testing.assert_array_equal(found.units.spread, units.units.spread)
+
+
+def test_a_table_keeps_its_names(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame(np.add.outer(np.arange(9.0), np.arange(4)), columns=list("abcd"))
+    table.iloc[3, 2] = np.nan
+    first = qrank.complete(table, method="vmtqn")
+    first.save(tmp_path / "a.npz")
+    found = qrank.load(tmp_path / "a.npz")
+    assert (found.axes, found.labels) == (first.axes, {1: list("abcd")})
+
+
+def test_what_the_directory_of_a_file_hides_is_missed(film, tmp_path):
+    """A zip has checksums of its members, but none of its list of them: a completion came back as the transform that it holds."""
+    result = qrank.complete(film, method="vmtqn", slice_axes=(1, 2))
+    result.save(tmp_path / "a.npz")
+    whole, refused = (tmp_path / "a.npz").read_bytes(), 0
+    for place in range(whole.index(b"PK\x01\x02"), len(whole)):
+        for change in (1, 0x41):
+            spoilt = whole[:place] + bytes([whole[place] ^ change]) + whole[place + 1 :]
+            (tmp_path / "a.npz").write_bytes(spoilt)
+            try:
+                found = qrank.load(tmp_path / "a.npz")
+            except qrank.FileError:
+                refused += 1
+            else:
+                np.testing.assert_array_equal(found.x, result.x)
+                assert (found.undetermined is None) == (result.undetermined is None)
+                assert found.history == result.history
+    assert refused > 100

@@ -79,6 +79,21 @@ def test_masks_lie_along_their_names():
 # --- what is ignored
 
 
+def test_masks_in_another_order_are_turned():
+    """A map from north to south and one from south to north: by position, the sea would have been filled by the land's mirror."""
+    y = maps()
+    land = xarray.DataArray(LAND, {"lat": y.lat, "lon": y.lon}, ("lat", "lon"))
+    plain = qrank.complete(y, ignore=land, method="vmtqn").x.values
+    for turned in (land[::-1], land[:, ::-1], land[::-1, [*range(9, 18), *range(9)]].astype(bool).T):
+        np.testing.assert_array_equal(qrank.complete(y, ignore=turned, method="vmtqn").x.values, plain)
+    nearly = land[::-1].assign_coords(lat=land.lat.values[::-1].astype("f4") * np.float32(1 + 1e-7))
+    np.testing.assert_array_equal(qrank.complete(y, ignore=nearly, method="vmtqn").x.values, plain)
+    unnamed = xarray.DataArray(LAND, dims=("lat", "lon"))  # says nothing of where it is
+    np.testing.assert_array_equal(qrank.complete(y, ignore=unnamed, method="vmtqn").x.values, plain)
+    with pytest.raises(qrank.InputError, match="other values of 'lat'"):
+        qrank.complete(y, ignore=land.assign_coords(lat=np.arange(14) + 0.5), method="vmtqn")
+
+
 @pytest.mark.parametrize("method", ["auto", "vmtqn", "interpolate"])
 def test_what_is_ignored_comes_back_and_says_nothing(method):
     """Whatever the land holds, the sea is the same, and the land is as it was; it is no hole, and not undetermined."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -11,6 +12,9 @@ import numpy as np
 from . import kernels
 from .errors import InputError
 from .tensor import Layout
+
+FAINT = 1e-12  # noise below so many times the data's norm is lost in rounding; the square of less may be none
+DROWNED = 1e6  # noise so many times the data's norm leaves nothing of it; more would overflow
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,8 +49,6 @@ class Problem:
         kind = kernels.of(array)
         known, values = kind.known(array, observed), kind.values(array)
         layout = Layout.of(values.shape, slice_axes)
-        if 0 in values.shape:
-            raise InputError(f"the array is empty: its shape is {values.shape}")
         y, inner_known, exponent = kind.scaled(values, known, layout)
         if not inner_known.any():
             raise InputError("no entry is observed: there is nothing to complete from")
@@ -101,6 +103,17 @@ class Problem:
         """The standard deviation of the scaled known values; their size where all are equal, 1 where all are 0."""
         return kernels.of(self.y).spread(self.y, self.observed) if self.finer is None else self.finer.spread
 
+    def variance(self, level: float | None) -> float:
+        """Return the variance of noise of a level in the data's unit, scaled, between what is lost in rounding and what drowns the data.
+
+        None, no noise, has none.
+
+        >>> problem = Problem.of(np.array([[3.0, 4.0]]))
+        >>> problem.variance(None), 0 < problem.variance(1e-300) < 1e-20, problem.variance(1e300) < 1e15
+        (0.0, True, True)
+        """
+        return 0.0 if level is None else min(max(level / self.scale, FAINT * self.size), DROWNED * self.size) ** 2
+
     @cached_property
     def smoothness(self) -> np.ndarray:
         """How smooth the known values are along each axis: from 0 to about 1 where their order means nothing."""
@@ -121,17 +134,26 @@ class Problem:
         """The number of observed entries."""
         return int(self.observed.sum())
 
-    def hold_out(self, share: float, rng: np.random.Generator) -> Problem:
+    def hold_out(
+        self, share: float, rng: np.random.Generator, blind: Callable[[Problem], Any] | None = None
+    ) -> Problem:
         """Hide a share of the known entries from the methods, to measure the error on them.
+
+        ``blind`` tells of which entries of a problem a method can say nothing: those that would be so for want of themselves stay known.
 
         >>> problem = Problem.of(np.ones((10, 10))).hold_out(0.1, np.random.default_rng(0))
         >>> problem.count
         90
         """
-        if not 0 < share < 1:
+        if isinstance(share, str) or not 0 < share < 1:
             raise InputError(f"the share to hold out must lie between 0 and 1, not {share}")
-        positions = kernels.of(self.observed).flatnonzero(self.observed)
-        return self.without(np.sort(rng.choice(positions, max(1, round(share * len(positions))), False)))
+        kind = kernels.of(self.observed)
+        positions = kind.flatnonzero(self.observed)
+        hidden = self.without(np.sort(rng.choice(positions, max(1, round(share * len(positions))), False)))
+        if blind is None or hidden.held_out is None or not len(hidden.held_out):
+            return hidden
+        lost = kind.host(blind(hidden).reshape(-1)[kind.brought(hidden.held_out)])
+        return self.without(hidden.held_out[~lost]) if lost.any() else hidden
 
     def starting(self, start: Any) -> Problem:
         """Return the problem with an earlier answer to start from; what is known of the data is not found out again."""

@@ -101,6 +101,8 @@ class Layout:
         """Check the axes against the shape; negative axes count from the end."""
         if len(shape) < 2:
             raise InputError(f"an array of at least 2 axes is needed, this one has shape {tuple(shape)}")
+        if 0 in shape:
+            raise InputError(f"the array is empty: its shape is {tuple(shape)}")
         try:
             first, second = (operator.index(axis) for axis in slice_axes)
         except (TypeError, ValueError):

@@ -171,3 +171,31 @@ def test_a_pipe_that_breaks_after_the_output_was_written(holed):
     assert done.returncode in (0, 4), done.stderr  # 0: it was read before the reader had gone
     assert "Traceback" not in done.stderr
     assert np.isfinite(np.load(holed / "out.npy")).all()
+
+
+@pytest.mark.parametrize("name", ["", ".", ".."])
+def test_an_output_without_a_name_is_refused(name, tmp_path, monkeypatch):
+    """An empty variable of a script made a folder of pictures of the one that it was in."""
+    monkeypatch.chdir(tmp_path)
+    qrank.write("in.npy", np.random.default_rng(0).integers(0, 256, (3, 8, 9), dtype=np.uint8))
+    said = one_line(call("fill", "in.npy", "-o", name, "--drop", "0.3", "--method", "tnn", code=2))
+    assert "an output needs a name" in said
+    assert [file.name for file in tmp_path.iterdir()] == ["in.npy"]
+
+
+@pytest.mark.parametrize("by_chunks", [False, True])
+def test_nothing_is_written_into_the_input(tmp_path, by_chunks):
+    pytest.importorskip("zarr")
+    store = tmp_path / "in.zarr"
+    qrank.write(store, np.random.default_rng(0).random((4, 6, 5)))
+    before = sorted(store.rglob("*"))
+    name = store / "c" / ("out.zarr" if by_chunks else "out.npy")
+    words = ["fill", store, "-o", name, "--drop", "0.3", "--method", "tnn", *["--memory", "1GB"] * by_chunks]
+    assert "inside" in one_line(call(*words, code=2))
+    assert sorted(store.rglob("*")) == before
+
+
+def test_a_seed_is_a_whole_number_from_0_on(holed):
+    said = call("fill", holed / "in.npy", "-o", holed / "out.npy", "--seed", "-1", code=2).output
+    assert "Traceback" not in said
+    assert not (holed / "out.npy").exists()

@@ -135,3 +135,16 @@ def test_pictures_say_that_they_are_cut(tmp_path):
     write(tmp_path / "a.png", np.random.default_rng(0).integers(0, 256, (20, 20), dtype=np.uint8))
     said = call("fill", tmp_path / "a.png", "-o", tmp_path / "b.png", "--drop", 0.3, "--effort", "fast").output
     assert "filled values are cut to the range of uint8, 0 to 255" in said
+
+
+@pytest.mark.parametrize("cell", ["1 000", "1_000", "0x10", '"1,000.5"', "3*", "<0.5"])
+def test_a_column_that_is_not_filled_for_a_cell_of_it_is_told(cell, tmp_path):
+    """It came back with its gaps, and nothing was said."""
+    (tmp_path / "t.csv").write_text(f"a,b,c,when\n{cell},2,x,2024-01-01\n,3,,\n4,5,y,2024-01-03\n7,,z,2024-01-04\n")
+    said = call("fill", tmp_path / "t.csv", "-o", tmp_path / "o.csv", "--method", "tnn").output
+    bare = cell.strip('"')
+    assert f"the column 'a' has empty cells and is NOT filled: '{bare}' in it is no number" in said.replace("\n", " ")
+    assert said.count("NOT filled") == 1
+    assert (tmp_path / "o.csv").read_text().startswith(f"a,b,c,when\n{cell},2,x")
+    (tmp_path / "t.csv").write_text("a,b\n1,2\n,3\n4,5\n")
+    assert "NOT filled" not in call("fill", tmp_path / "t.csv", "-o", tmp_path / "o.csv", "--method", "tnn").output

@@ -1,5 +1,7 @@
 """recover(): measurements by any operator, against an independent solver and by what must be true of them."""
 
+import warnings
+
 import cvxpy as cp
 import numpy as np
 import pytest
@@ -182,3 +184,46 @@ def test_bad_input_is_one_sentence(sums):
         qrank.recover(b, "blur", x.shape)
     with pytest.raises(qrank.InputError, match="knows 2 entries, and there are measurements of shape"):
         qrank.recover(np.ones(3), np.eye(2, dtype=bool))
+
+
+def test_measurements_that_contradict_each_other_are_refused(sums):
+    """No array has these sums: an answer far from all of them came back as one that agrees with them."""
+    _, x = sums
+    psi = np.random.default_rng(3).standard_normal((180, x.size))
+    wrong = psi @ x.ravel() + 10 * np.random.default_rng(1).standard_normal(180)
+    twice = np.ones((10, x.size))
+    for operator, b in ((psi, wrong), (twice, np.arange(10.0)), (twice.astype("f4"), np.arange(10, dtype="f4"))):
+        with pytest.raises(qrank.InputError, match="no array agrees with what was measured"):
+            qrank.recover(b, operator, x.shape, method="vmtqn")
+        found = qrank.recover(b, operator, x.shape, method="vmtqn", noise=10.0).x
+        assert np.isfinite(found).all()
+        assert np.linalg.norm(operator @ found.ravel() - b) < np.linalg.norm(b)
+
+
+@pytest.mark.parametrize(("rounding", "dtype"), [(1e-6, float), (1e-3, float), (0.0, np.float32)])
+def test_rounded_measurements_of_which_there_are_more_than_entries(rounding, dtype, sums):
+    """They contradict each other by the rounding: conjugate gradients went along what Psi^T makes nothing of, to answers of 1e5."""
+    _, x = sums
+    psi = np.random.default_rng(3).standard_normal((180, x.size)).astype(dtype)
+    b = psi @ x.ravel().astype(dtype)
+    b = b + dtype(rounding * np.abs(b).max()) * np.random.default_rng(1).standard_normal(180).astype(dtype)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", qrank.ConvergenceWarning)  # a hundred steps may be too few
+        found = qrank.recover(b, psi, x.shape, method="vmtqn", max_steps=100)
+    assert np.abs(found.x - x).max() < 10 * max(rounding, 1e-5) * np.abs(x).max()
+
+
+@pytest.mark.parametrize("size", [1e300, 1e-300, 1e200])
+def test_an_operator_whose_squares_are_no_numbers(size, sums):
+    psi, x = sums
+    with pytest.raises(qrank.InputError, match="whose squares are none"):
+        qrank.recover(size * (psi @ x.ravel()), size * psi, x.shape, method="vmtqn")
+
+
+def test_what_cannot_be_is_told_before_the_run(sums):
+    psi, x = sums
+    for options, sentence in (({"bounds": (3, 1)}, "bounds"), ({"rng": -1}, "rng"), ({"on_step": 1}, "on_step")):
+        steps = []
+        with pytest.raises((qrank.InputError, qrank.KindError), match=sentence):
+            qrank.recover(psi @ x.ravel(), psi, x.shape, method="vmtqn", **{"on_step": steps.append, **options})
+        assert not steps

@@ -37,7 +37,9 @@ OPTIONS = {
     "mu_max": WILD,
     "beta_max": WILD,
     "eta_min": WILD,
-    "noise": WILD,
+    "noise": [*WILD, "auto"],
+    "outliers": [True, "entries", "fibres"],
+    "outlier_weight": WILD,
     "penalty": ["nuclear", "log-sum", "log-sum:20", "p-shrinkage", "schatten", "grouped", "nonsense"],
     "absolute": [True, False],
     "update_every": [1, 2, 5],
@@ -51,6 +53,11 @@ OPTIONS = {
     "effort": ["fast", "balanced", "best"],
     "steps": [2, 5],
     "depth": [1.5, 1e6],
+}
+ABOUT = {  # the call, whatever the method
+    "bounds": [(0, None), (None, 0.5), (-1e300, 1e300), (0.25, 0.75), (np.nan, 1), (1, 0)],
+    "integer": [True],
+    "units": [0, -1, 7],
 }
 
 
@@ -118,6 +125,11 @@ def calls(draw):
         options["holdout"] = 0.3
     if draw(st.integers(0, 9)) == 0:
         options["patch"] = draw(st.sampled_from([2, 4]))
+    for option, values_of in ABOUT.items():
+        if draw(st.integers(0, 11)) == 0:
+            options[option] = draw(st.sampled_from(values_of))
+    if draw(st.integers(0, 9)) == 0:
+        options["ignore"] = rng.random(shape) < draw(st.sampled_from([0.05, 0.5]))
     return y, known, name, axes, options
 
 
@@ -145,7 +157,18 @@ def test_complete_gives_a_sound_answer_or_says_why_not(call):
     event(result.status.name)
     assert result.x.shape == y.shape
     assert result.x.dtype == (y.dtype if y.dtype.kind == "f" else np.float64)
-    assert np.isfinite(result.x).all()
+    left = options.get("ignore", np.zeros(y.shape, bool))
+    np.testing.assert_array_equal(result.x[left], y[left])
+    assert np.isfinite(result.x[~left]).all()
     if result.method.fit.exact:
         np.testing.assert_array_equal(result.x[known], y[known])
+        low, high = options.get("bounds", (None, None))
+        filled = result.x[~known & ~left].astype(float)
+        most = np.finfo(result.x.dtype).max  # what a small type cannot hold is not infinite
+        assert low is None or (filled >= max(low, -float(most))).all()
+        assert high is None or (filled <= min(high, float(most))).all()
+    for told in (result.error, result.outliers):
+        assert told is None or np.isfinite(told).all()
+    if result.error is not None:
+        assert (result.error >= 0).all()
     np.testing.assert_array_equal(y, before)

@@ -124,3 +124,14 @@ def test_slices_are_whole_only_while_most_is_to_be_explained():
     assert not whole(0.4, 90, 10, 50)
     assert not whole(0.6, 30, 10, 50)
     assert not whole(0.6, 20, 10, 2)  # two values of two are no sign
+
+
+@pytest.mark.parametrize("mu0", [1e300, 1e-300])
+def test_a_run_in_single_precision_keeps_to_its_range(mu0):
+    """It is that of what it starts from: the data, in double, say nothing of it. An overflow would be a RuntimeWarning."""
+    y = np.array([[[0.12573022, -0.13210486, 0.64042265, 0.10490012]]])
+    known = np.array([[[True, False, False, True]]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", qrank.ConvergenceWarning)
+        warnings.simplefilter("ignore", qrank.UndeterminedWarning)
+        assert np.isfinite(qrank.complete(y, known, "joined", (0, 1), mu0=mu0, holdout=0.3, tol=1e-300).x).all()

@@ -276,3 +276,65 @@ def test_the_metro_of_hangzhou_by_the_hour(data):
     assert result.folded.x.shape == (80, 18, 25)
     assert rmse(result.x) < rmse(holes.interpolate(limit_direction="both")) / 4
     assert rmse(result.x) < 0.8 * rmse(qrank.complete(holes, fold="none", effort="fast").x)
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame])
+def test_a_mask_that_is_a_table_goes_by_its_names(kind):
+    """By position, known values of one column would have been taken for missing ones of another."""
+    values = {name: np.arange(8.0) * (k + 1) + k for k, name in enumerate("abc")}
+    known = {name: np.random.default_rng(k).random(8) < 0.6 for k, name in enumerate("abc")}
+    table, mask = kind(values), kind(known)
+    plain = qrank.complete(table, np.column_stack(list(known.values())), method="tnn").observed
+    np.testing.assert_array_equal(plain, np.column_stack(list(known.values())))
+    np.testing.assert_array_equal(qrank.complete(table, mask[["c", "a", "b"]], method="tnn").observed, plain)
+    other = mask.rename(columns={"a": "z"}) if kind is pd.DataFrame else mask.rename({"a": "z"})
+    with pytest.raises(InputError, match="other columns than the table"):
+        qrank.complete(table, other, method="tnn")
+    if kind is pd.DataFrame:
+        np.testing.assert_array_equal(qrank.complete(table, mask[::-1], method="tnn").observed, plain)
+        series = qrank.complete(table["a"], mask["a"][::-1], method="interpolate").observed
+        np.testing.assert_array_equal(np.ravel(series), known["a"])
+        with pytest.raises(InputError, match="other rows than the table"):
+            qrank.complete(table, mask.set_axis(range(1, 9)), method="tnn")
+
+
+@pytest.mark.parametrize("mask", [np.full((8, 3), "False"), np.full((8, 3), np.nan), np.full((8, 3), 1)])
+def test_a_mask_of_a_table_is_of_truth_values(mask):
+    """Every word is true, and so is NaN: nothing would have been missing."""
+    table = pd.DataFrame(np.add.outer(np.arange(8.0), np.arange(3)))
+    for y, fold in ((table, None), (table.to_numpy(), 4)):
+        with pytest.raises(qrank.KindError, match="observed must be boolean"):
+            qrank.complete(y, mask, method="tnn", fold=fold)
+    words = np.full((8, 3), True, object)
+    assert qrank.complete(table, words, method="tnn").observed.all()
+
+
+def test_units_at_the_ends_of_the_range(recwarn):
+    """Squares of 1e300 are no numbers: filled cells of such a column were NaN, and the run said to have settled."""
+    x = np.add.outer(np.arange(12.0), np.arange(5.0)) + 1
+    gone = np.random.default_rng(0).random(x.shape) < 0.3
+    table = pd.DataFrame(np.where(gone, np.nan, x * [1e300, 1e-300, 1, 1, 1]))
+    found = qrank.complete(table, method="vmtqn")
+    assert found.units is not None
+    assert np.isfinite(found.x).all(axis=None)
+    assert np.abs(found.x / [1e300, 1e-300, 1, 1, 1] - x).max(axis=None) < 4
+    with pytest.raises(InputError, match=r"observed but -?inf"):
+        qrank.complete(table.fillna(np.inf), method="vmtqn")
+    assert not [one for one in recwarn if one.category is RuntimeWarning]
+
+
+def test_sparse_columns_come_back_full():
+    x = np.add.outer(np.arange(8.0), np.arange(3))
+    x[2, 1] = np.nan
+    found = qrank.complete(pd.DataFrame(x).astype(pd.SparseDtype(float, np.nan)), method="tnn").x
+    np.testing.assert_array_equal(found, qrank.complete(pd.DataFrame(x), method="tnn").x)
+
+
+def test_tables_of_nothing_and_of_too_much(monkeypatch):
+    with pytest.raises(InputError, match="the table has no row"):
+        qrank.complete(pd.DataFrame({"a": np.zeros(0), "b": np.zeros(0)}))
+    monkeypatch.setattr("qrank.tables.table.free_memory", lambda: 10**6)
+    numbers = np.arange(1000)
+    table = pd.DataFrame({"id": numbers, "stamp": numbers, "value": 1.0})
+    with pytest.raises(qrank.TooLarge, match="1000 x 1000, 8 MB, and 1 MB are free: are these its index and columns"):
+        qrank.complete(table, index="id", columns="stamp", values="value")

@@ -3,7 +3,7 @@
 from .axes import Guess, guess, guessed_axes
 from .complete import complete
 from .estimate import Estimate, estimated
-from .inputs import checked_bounds
+from .inputs import checked_bounds, generator
 from .labels import along, axes_of, ignored_of, names_of
 from .recover import recover
 from .saved import load
@@ -23,6 +23,7 @@ __all__ = [
     "complete",
     "denoise",
     "estimated",
+    "generator",
     "guess",
     "guessed_axes",
     "ignored_of",

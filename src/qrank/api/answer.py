@@ -119,7 +119,7 @@ def from_nearby(x: Any, blind: Any, problem: Problem, nearby: bool) -> Any:
     share = many / (problem.layout.size - problem.count)
     warnings.warn(
         f"{many} of the missing entries ({share:.1%}) lie in slices, rows or columns of which nothing is"
-        f" known: low rank says nothing of them; {how} (result.undetermined)",
+        f" known, or which no known entries link: low rank says nothing of them; {how} (result.undetermined)",
         UndeterminedWarning,
         stacklevel=4,
     )

@@ -22,8 +22,10 @@ from .estimate import check_fits, estimated
 from .inputs import (
     check_earlier,
     check_kind,
+    check_on_step,
     checked_bounds,
     checkpoint_of,
+    generator,
     method_of,
     usual_axes,
     with_level,
@@ -95,7 +97,7 @@ def complete(
         draws afresh.
     holdout
         Share of the known entries to hide from the method and measure the error on (``Record.holdout``); they come back
-        as they were given.
+        as they were given. Those without which nothing would be known of a slice, row or column are not hidden.
     patch
         Side of the squares that slices are cut into; 0: none. For a single picture under one of the paper's methods: 16
         is a good choice. The transform, that of the patches, is not returned.
@@ -151,6 +153,7 @@ def complete(
     (True, 'views')
     """
     check_earlier(earlier)
+    check_on_step(on_step)
     chosen, journal = method_of(method, preset, options), Journal(checkpoint_of(checkpoint, every))
     table = arrangement(y, observed, fold, index, columns, values)
     if table is not None:
@@ -158,7 +161,7 @@ def complete(
             raise InputError("ignore is for arrays: of a table, fill the columns and rows that are wanted")
         table = table.needed(chosen.fit.exact)
         y, observed, bounds = table.array, table.observed, table.bounds(bounds)
-    limits, about = checked_bounds(bounds, y), (slice_axes, journal, rng, on_step, progress, holdout, patch)
+    limits, about = checked_bounds(bounds, y, integer), (slice_axes, journal, rng, on_step, progress, holdout, patch)
     axis = axis_of(units, y, table, chosen.fit.exact, earlier)
     if axis is None:
         found = _completed(y, observed, ignore, chosen, *about, limits, integer, earlier)
@@ -197,7 +200,7 @@ def _completed(
     stack = layout if cut is None else Layout.of(cut.parted, cut.slice_axes)
     check_fits(kind, y, known, stack, chosen, bool(holdout), marked=observed is None)
     problem = whole = Problem.of(y, known, slice_axes).leaving(ignored)
-    fixed, rng = rng is not None, np.random.default_rng(rng)
+    fixed, rng = rng is not None, generator(rng)
     chosen = with_level(chosen, problem, rng)
     if cut is not None:
         if earlier is not None:
@@ -212,7 +215,7 @@ def _completed(
         else:
             more = [one for one in (None if earlier is None else earlier.x, ignored) if one is not None]
             journal.begin(problem, chosen, rng, fixed, patch, holdout, *more)
-            seen = problem.hold_out(holdout, rng) if holdout else problem
+            seen = problem.hold_out(holdout, rng, chosen.undetermined) if holdout else problem
             found = _found(seen, chosen, earlier, rng, on_step, progress, journal)
             if found.status in (Status.STEP_LIMIT, Status.DIVERGED):
                 warnings.warn(str(found.status), ConvergenceWarning, stacklevel=3)

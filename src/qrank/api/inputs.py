@@ -33,8 +33,10 @@ def check_earlier(earlier: Any) -> None:
         raise KindError(f"earlier must be the result of an earlier run, not {type(earlier).__name__}")
 
 
-def checked_bounds(bounds: Any, y: Any) -> tuple[float | None, float | None]:
+def checked_bounds(bounds: Any, y: Any, integer: bool = False) -> tuple[float | None, float | None]:
     """Return the least and the largest value that an answer may have; by default the range of 8- and 16-bit pixels.
+
+    ``integer``: there must be a whole number between them.
 
     >>> checked_bounds(None, np.zeros(3, np.uint8)), checked_bounds((0, None), np.zeros(3))
     ((0.0, 255.0), (0.0, None))
@@ -48,9 +50,32 @@ def checked_bounds(bounds: Any, y: Any) -> tuple[float | None, float | None]:
         raise InputError(
             f"bounds must be the least and the largest value, or None for one of them, not {bounds!r}"
         ) from None
-    if low is not None and high is not None and not low < high:
-        raise InputError(f"bounds must be two numbers, the smaller first, not {bounds!r}")
+    least, most = -math.inf if low is None else low, math.inf if high is None else high
+    if not least < most or least == math.inf or most == -math.inf:  # NaN is no bound
+        raise InputError(f"bounds must be two numbers, the smaller first, or None for one of them, not {bounds!r}")
+    if integer and math.isfinite(least) and math.isfinite(most) and math.ceil(least) > math.floor(most):
+        raise InputError(f"there is no whole number between the bounds {low:g} and {high:g}")
     return low, high
+
+
+def generator(rng: Any) -> np.random.Generator:
+    """Return the random numbers that a caller asks for.
+
+    >>> int(generator(3).integers(10)) == int(np.random.default_rng(3).integers(10))
+    True
+    """
+    try:
+        return np.random.default_rng(rng)
+    except (TypeError, ValueError):
+        raise KindError(
+            f"rng must be a seed, a whole number from 0 on, a generator of NumPy, or None, not {rng!r}"
+        ) from None
+
+
+def check_on_step(on_step: Any) -> None:
+    """Say that what is to be called after every step cannot be."""
+    if on_step is not None and not callable(on_step):
+        raise KindError(f"on_step must be a function of a record, not {type(on_step).__name__}")
 
 
 def within(x: Any, limits: tuple[float | None, float | None], integer: bool) -> Any:
@@ -60,6 +85,9 @@ def within(x: Any, limits: tuple[float | None, float | None], integer: bool) -> 
     (array([1., 1., 5.]), array([0. , 0.6]))
     """
     low, high = limits
+    if isinstance(x.dtype, np.dtype) and x.dtype.kind == "f":  # a bound beyond the range of a type is none
+        most = float(np.finfo(x.dtype).max)
+        low, high = (None if one is None else min(max(one, -most), most) for one in (low, high))
     if integer:
         low, high = low if low is None else np.ceil(low), high if high is None else np.floor(high)
         x = x.round()

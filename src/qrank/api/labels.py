@@ -64,8 +64,31 @@ def along(mask: Any, array: Any) -> Any:
         return mask
     for name in own:
         _number(name, names)
+        mask = _in_order(mask, array, name)
     plain = np.asarray(mask).transpose([own.index(name) for name in names if name in own])
     return np.expand_dims(plain, [axis for axis, name in enumerate(names) if name not in own])
+
+
+def _in_order(mask: Any, array: Any, name: str) -> Any:
+    """Return a mask with its places along an axis in the order of the array's, where both say which these are."""
+    if name not in mask.coords or name not in array.coords:
+        return mask
+    own, wanted = (np.asarray(one.coords[name]) for one in (mask, array))
+    if own.shape != wanted.shape or _alike(own, wanted):
+        return mask  # whether the lengths fit is looked at with the shapes
+    order, place = np.argsort(own), np.argsort(np.argsort(wanted))
+    if not _alike(own[order], np.sort(wanted)):
+        raise InputError(
+            f"the mask has other values of '{name}' than the array: give it as an array of NumPy to go by position"
+        )
+    return mask.isel({name: order[place]})
+
+
+def _alike(one: np.ndarray, other: np.ndarray) -> bool:
+    """Return whether coordinates are equal; numbers to the precision that single ones have."""
+    if one.dtype.kind in "fiu" and other.dtype.kind in "fiu":
+        return bool(np.allclose(one, other, rtol=1e-6, atol=0, equal_nan=True))
+    return bool(np.array_equal(one, other))
 
 
 def like_labels(mask: np.ndarray, array: Any) -> Any:

@@ -19,7 +19,7 @@ from ..result import Completion, OnStep, Status
 from ..tensor import Layout
 from .answer import Answer, answered
 from .complete import complete
-from .inputs import checked_bounds, method_of
+from .inputs import check_on_step, checked_bounds, generator, method_of
 from .progress import watching
 
 
@@ -87,18 +87,19 @@ def recover(
         )
     if isinstance(getattr(chosen, "noise", None), str):
         raise InputError("noise='auto' needs known entries: give the standard deviation of other measurements' errors")
+    check_on_step(on_step)
     b = _numbers(measurements)
     psi = operator_of(operator, shape)
     if b.size != psi.count:
         raise InputError(f"the operator makes {psi.count} measurements, and {b.size} are given")
-    problem = measured_problem(b, psi, slice_axes)
-    rng = np.random.default_rng(rng)
+    problem = measured_problem(b, psi, slice_axes, chosen.noise_level is None)
+    low, high = checked_bounds(bounds, problem.y)
+    rng = generator(rng)
     with watching(progress, chosen, on_step) as watched:
         found = _recovered(problem, chosen, rng, watched)
     if found.status in (Status.STEP_LIMIT, Status.DIVERGED):
         warnings.warn(str(found.status), ConvergenceWarning, stacklevel=2)
     x = problem.unscaled(np.array(found.x).reshape(problem.y.shape))
-    low, high = checked_bounds(bounds, x)
     if low is not None or high is not None:
         x = np.clip(x, low, high)
     nothing = np.zeros(x.shape, dtype=bool)
@@ -114,9 +115,9 @@ def _recovered(problem: Problem, method: Method, rng: np.random.Generator, on_st
     return Answer(x, status, records, choice=choice)
 
 
-def measured_problem(b: np.ndarray, psi: Any, slice_axes: tuple[int, int] | None) -> Problem:
+def measured_problem(b: np.ndarray, psi: Any, slice_axes: tuple[int, int] | None, exact: bool = True) -> Problem:
     """Return the problem of measurements: scaled by a power of two, its y the smallest array that agrees with them."""
-    first = least_norm(psi, b)
+    first = least_norm(psi, b, exact)
     largest = float(np.abs(first).max())
     exponent = math.frexp(largest)[1] if largest > 0 else 0
     if slice_axes is None:

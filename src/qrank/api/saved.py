@@ -18,16 +18,18 @@ from ..methods import METHODS, Method
 from ..penalties import PENALTIES, Penalty
 from ..result import PAGES, Choice, Completion, Plan, Record, Status, Trial
 from ..transforms import Cosine, Fourier, Identity, Matrix, Transform
+from .units import Units
 
 FORMAT = 1
 BY_LENGTH = {kind.__name__: kind for kind in (Cosine, Fourier, Identity)}  # transforms that their length is all of
+OPTIONAL = ("error", "undetermined", "outliers", "ignored")  # arrays that a completion may have
 Arrays = dict[str, np.ndarray]
 
 
 def save(result: Completion, path: str | os.PathLike[str]) -> None:
     """Write a completion to a file that :func:`load` reads; see :meth:`qrank.Completion.save`."""
     arrays: Arrays = {"x": _plain(result.x), "observed": _plain(result.observed)}
-    for name in ("error", "undetermined"):
+    for name in OPTIONAL:
         if getattr(result, name) is not None:
             arrays[name] = _plain(getattr(result, name))
     about = {
@@ -38,7 +40,13 @@ def save(result: Completion, path: str | os.PathLike[str]) -> None:
         "method": _packed(result.method, "method", arrays),
         "transform": _packed(result.transform, "q", arrays),
         "choice": _choice_packed(result.choice, arrays),
+        "noise": _packed(result.noise, "noise", arrays),
+        "axes": None if result.axes is None else list(map(str, result.axes)),
+        "labels": {str(axis): list(map(str, names)) for axis, names in result.labels.items()},
     }
+    if result.units is not None:
+        arrays["units.mean"], arrays["units.spread"] = result.units.mean, result.units.spread
+    about["arrays"] = sorted(arrays)  # the directory of a zip has no checksum: what it hides is found missing
     arrays["about"] = np.frombuffer(json.dumps(about).encode(), np.uint8)
     with saving(Path(path)) as temporary, temporary.open("wb") as file:  # by a path NumPy would add a suffix
         np.savez(by_python(file), allow_pickle=False, **arrays)
@@ -59,11 +67,13 @@ def load(path: str | os.PathLike[str]) -> Completion | Matrix:
     with reading(path, "npz"):
         arrays = read_all(path)
     try:
-        if "about" not in arrays:
+        if list(arrays) == ["q"]:
             return Matrix(arrays["q"])
         about = json.loads(arrays["about"].tobytes())
         if about["format"] > FORMAT:
             raise FileError(f"{path} was saved by a newer version of qrank")
+        if set(about["arrays"]) != set(arrays) - {"about"}:
+            raise ValueError("arrays")
         x, observed = arrays["x"], arrays["observed"]
         if x.shape != observed.shape or observed.dtype != bool:
             raise ValueError("shapes")
@@ -75,9 +85,15 @@ def load(path: str | os.PathLike[str]) -> Completion | Matrix:
             _unpacked(about["transform"], arrays),
             observed,
             (int(about["slice_axes"][0]), int(about["slice_axes"][1])),
-            arrays.get("error"),
-            _choice_unpacked(about["choice"], arrays),
-            arrays.get("undetermined"),
+            choice=_choice_unpacked(about["choice"], arrays),
+            error=arrays.get("error"),
+            undetermined=arrays.get("undetermined"),
+            outliers=arrays.get("outliers"),
+            ignored=arrays.get("ignored"),
+            noise=about["noise"],
+            units=Units(arrays["units.mean"], arrays["units.spread"]) if "units.mean" in arrays else None,
+            axes=None if about["axes"] is None else tuple(about["axes"]),
+            labels={int(axis): names for axis, names in about["labels"].items()},
         )
     except FileError:
         raise

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError
+from ..errors import InputError, KindError
 from ..result import Completion
 from ..tables import Fold, Table, are_counts, frame_of, table_of
 
@@ -57,6 +57,20 @@ class Arranged:
         return replace(found, x=x, error=error, observed=observed, undetermined=blind, slice_axes=(0, 1), folded=found)
 
 
+def boolean(mask: Any) -> np.ndarray:
+    """Return a mask as an array of truth values, which it must have: of "False", or NaN, it is not known what is meant.
+
+    >>> boolean([[True, False]])
+    array([[ True, False]])
+    """
+    found = np.asarray(mask)
+    if found.dtype == object and all(isinstance(one, bool | np.bool_) for one in found.flat):
+        found = found.astype(bool)
+    if found.dtype != bool:
+        raise KindError(f"observed must be boolean, True where the value is known, not of type {found.dtype}")
+    return found
+
+
 def arrangement(
     y: Any, observed: Any = None, fold: Any = None, index: Any = None, columns: Any = None, values: Any = None
 ) -> Arranged | None:
@@ -76,14 +90,17 @@ def arrangement(
             raise InputError(f"fold makes a matrix, rows x columns, a 3-way array: this one has {matrix.ndim} axes")
         known = ~np.ma.getmaskarray(y) if isinstance(y, np.ma.MaskedArray) else np.ones(matrix.shape, dtype=bool)
         matrix = matrix if matrix.dtype.kind == "f" else matrix.astype(float)
-        mask = None if observed is None else np.asarray(observed)
+        mask = None if observed is None else boolean(observed)
     else:
         table = table_of(frame, index, columns, values)
         matrix, stamps = table.array, table.stamps
         known = np.ones(matrix.shape, dtype=bool)
-        mask = None if observed is None else table.masked(observed)
+        if 0 in matrix.shape:
+            raise InputError("the table has no row")
+        observed = observed if frame_of(observed) is None else frame.aligned(observed)
+        mask = None if observed is None else table.masked(boolean(observed))
     if mask is not None and mask.shape != matrix.shape:
         raise InputError(f"observed has shape {mask.shape}, and what is to be filled has shape {matrix.shape}")
-    known &= ~np.isnan(matrix) if mask is None else mask.astype(bool)
+    known &= ~np.isnan(matrix) if mask is None else mask
     folding = Fold.of(fold, len(matrix), stamps)
     return Arranged(matrix, known, table, folding)

@@ -16,7 +16,7 @@ import numpy as np
 from .. import kernels
 from ..errors import InputError
 from ..result import Choice, Completion
-from ..tables import inequality
+from ..tables import inequality, moments
 from .inputs import within
 from .labels import along, as_given, axes_of, ignored_of
 from .tabular import Arranged
@@ -46,9 +46,7 @@ class Units:
         if not -values.ndim <= axis < values.ndim:
             raise InputError(f"units={axis} is no axis of an array of {values.ndim} axes")
         others = tuple(a for a in range(values.ndim) if a != axis % values.ndim)
-        count = np.maximum(known.sum(axis=others, keepdims=True), 1)
-        mean = np.where(known, values, 0).sum(axis=others, keepdims=True, dtype=float) / count
-        spread = np.sqrt(np.square(np.where(known, values - mean, 0)).sum(axis=others, keepdims=True) / count)
+        mean, spread = moments(values, known, others)
         return cls(mean, np.where(spread > 0, spread, 1.0))
 
     def into(self, values: np.ndarray) -> np.ndarray:
@@ -101,7 +99,10 @@ def on_one_scale(y: Any, observed: Any, ignore: Any, axis: int) -> tuple[Any, np
     known, _ = ignored_of(ignore, y, kind, kind.known(y, along(observed, y)))
     values = kind.values(y)
     units = Units.along(axis, values, known)
-    return kind.like(units.into(values), y), known, units
+    seen = np.where(
+        known, values, units.mean
+    )  # what is not known may be anything, beyond the range of its type once it is scaled
+    return kind.like(units.into(seen).astype(values.dtype, copy=False), y), known, units
 
 
 def in_deviations(choice: Choice) -> Choice:

@@ -50,7 +50,16 @@ class Checkpoint:
     keep: bool = False
 
     def __post_init__(self) -> None:
-        if not self.every >= 0:
+        name = (
+            self.path
+            if isinstance(self.path, str)
+            else os.fspath(self.path)
+            if isinstance(self.path, os.PathLike)
+            else ""
+        )
+        if not name or "\0" in name:
+            raise InputError(f"a checkpoint is kept in a file: its name must be a path, not {self.path!r}")
+        if isinstance(self.every, str) or not self.every >= 0:
             raise InputError(f"every is the seconds between two checkpoints, at least 0, not {self.every!r}")
 
     @property

@@ -104,7 +104,7 @@ class Runner:
     @property
     def s2(self) -> float:
         """The variance of the noise in the known values, scaled; 0: they are exact."""
-        return ((self.limits.noise_level or 0.0) / self.problem.scale) ** 2
+        return self.problem.variance(self.limits.noise_level)
 
     @property
     def keeps_back(self) -> bool:
@@ -118,4 +118,6 @@ class Runner:
     def beyond_noise(self, error: float) -> float:
         """Return what is left of an error on hidden entries, which are noisy themselves: of that no answer knows anything."""
         level = self.limits.noise_level
-        return error if level is None else math.sqrt(max(error**2 - level**2, OWN * error**2))
+        if level is None or error == 0:
+            return error
+        return error * math.sqrt(max(1 - min(level / error, 1.0) ** 2, OWN))  # squares of 1e300 are no numbers

@@ -143,8 +143,8 @@ def fill_by_chunks(
     out = screen(quiet or json)
     with computed(where) as dashboard:
         loaded = read_chunks(source)
-        if split_key(output)[0].resolve() == loaded.path.resolve():
-            raise FileError(f"{output} is the input, which is never written to: choose another output")
+        if loaded.path.resolve() in (place := split_key(output)[0].resolve(), *place.parents):
+            raise FileError(f"{output} is the input, or inside it, which is never written to: choose another output")
         known, told = _known(loaded, holes, seed)
         axes = parse_slice_axes(slice_axes, loaded.axes, (0, 1))
         if slice_axes is None and isinstance(method, Auto):

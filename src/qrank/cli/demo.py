@@ -28,7 +28,7 @@ METHODS_SHOWN = ("tnn", "vmtqn", "auto")
 def demo(
     report: Annotated[Path, typer.Option(help="The page to write.")] = Path("qrank-demo.html"),
     picture: Annotated[Path, typer.Option(help="The picture to write.")] = Path("qrank-demo.png"),
-    seed: Annotated[int, typer.Option(help="For what is hidden.")] = 0,
+    seed: Annotated[int, typer.Option(help="For what is hidden.", min=0)] = 0,
     quiet: options.Quiet = False,
 ) -> None:
     """Fill a clip of which three quarters are missing: with a fixed transform, a learned one, and what auto chooses.

@@ -151,8 +151,8 @@ def _fill(
     if blind:
         facts["undetermined"] = blind
         out.print(
-            f"{blind} entries lie in slices, rows or columns of which nothing is known: low rank says nothing of them, and"
-            " they were filled from the known entries nearby"
+            f"{blind} entries lie in slices, rows or columns of which nothing is known, or which no known entries link: low rank says"
+            " nothing of them, and they were filled from the known entries nearby"
         )
     if result.choice is not None:
         facts["choice"] = [trial._asdict() for trial in result.choice.trials]

@@ -65,7 +65,7 @@ HoldOut = Annotated[
     float | None,
     Option(help="Share of known entries to measure the error on while it runs; auto hides its own. [0.01]"),
 ]
-Seed = Annotated[int, Option(help="For whatever is random.")]
+Seed = Annotated[int, Option(help="For whatever is random.", min=0)]
 Workers = Annotated[int | None, Option(help="Fill by chunks in so many processes (Dask).")]
 Memory = Annotated[
     str | None, Option(help="Fill by chunks, within so much memory a process: 4GB; alone: in threads of this one.")

@@ -76,6 +76,8 @@ class TableOptions:
         """Return what was made of a table, in words."""
         table, folding = loaded.meta.get("table"), loaded.meta.get("fold")
         lines = []
+        for name, cell in getattr(getattr(table, "frame", None), "unread", []):
+            lines.append(f"the column '{name}' has empty cells and is NOT filled: '{cell}' in it is no number")
         if folding is not None:
             guessed = " (guessed from the time stamps; --fold none leaves the table as it is)"
             lines.append(folding.said + (guessed if self.fold is None else ""))

@@ -173,9 +173,13 @@ def check_output(path: str | os.PathLike[str], like: Loaded | None = None) -> st
     into = os.fspath(path).endswith(("/", os.sep)) or not file.suffix or (file.is_dir() and file.suffix != ".zarr")
     kind = "images" if into else kind_of_suffix(file)
     real = Path(os.path.realpath(file))
+    if file.name in ("", ".."):
+        raise FileError(f"an output needs a name, and '{file}' is the folder where you are or one above it")
     sources = [] if like is None or like.path is None else [like.path, *like.meta.get("files", ())]
     if any(Path(os.path.realpath(source)) == real for source in sources):
         raise FileError(f"{file} is the input, which is never written to: choose another output")
+    if any(is_store(Path(source)) and Path(os.path.realpath(source)) in real.parents for source in sources):
+        raise FileError(f"{file} is inside the input, which is never written to: choose another output")
     if not real.parent.is_dir():
         raise FileError(f"{file} cannot be written: there is no folder {real.parent}")
     folder = real if kind == "images" and real.is_dir() else real.parent

@@ -17,19 +17,20 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse.linalg
 
 from .. import kernels
 from ..errors import InputError
 from ..kernels.memory import Workspace
-from ..problem import Problem
+from ..problem import DROWNED, Problem
 from .base import Agreed, Fit
-from .noisy import DROWNED, advanced
+from .noisy import advanced
 from .operators import Operator
 
-_linear: Any = scipy.sparse.linalg.LinearOperator  # whose stubs know only subclasses
 CAREFUL = 0.1  # conjugate gradients leave so much of how far X was from W in the step before,
 COARSEST, FINEST = 1e-2, 1e-12  # between these shares of b
+AGREES = 1e-2  # what no array comes nearer to than by this share contradicts itself
+NOTHING = 1e-8  # the square of what Psi^T makes of a direction, over that of others, below which it makes nothing of it
+UNSEEN, CERTAIN = 1e-6, 1e-5  # below these shares of its size, times Psi's, Psi^T r is zero: r cannot be made smaller
 MOST = 200  # of their steps at once: what is left is done in the next step of the loop
 
 
@@ -101,12 +102,60 @@ def solved(psi: Operator, left: np.ndarray, shift: float, start: np.ndarray, acc
     """
     if psi.tight is not None:
         return left / left.dtype.type(psi.tight + shift)
-    linear = _linear((psi.count, psi.count), matvec=lambda v: psi.forward(psi.adjoint(v)) + shift * v, dtype=left.dtype)
-    return scipy.sparse.linalg.cg(linear, left, x0=start, rtol=0.0, atol=accuracy, maxiter=MOST)[0]
+    z = _by_gradients(psi, left, shift, start, accuracy)
+    return _by_least_squares(psi, left, shift, start, accuracy) if z is None else z
 
 
-def least_norm(psi: Operator, b: np.ndarray) -> np.ndarray:
+def _by_gradients(psi: Operator, left: np.ndarray, shift: float, z: np.ndarray, accuracy: float) -> np.ndarray | None:
+    """Return z by conjugate gradients on the equation itself, which find small parts of Psi early; None where it has no solution.
+
+    Where rows of Psi depend on each other, rounded measurements contradict each other a little. Directions of which Psi^T makes
+    nothing are all that is left then, and the steps along them have no end.
+    """
+    r = left - psi.forward(psi.adjoint(z)) - shift * z
+    p, rr = r, float(r @ r)
+    for _ in range(MOST):
+        if math.sqrt(rr) <= accuracy:
+            break
+        q = psi.forward(psi.adjoint(p)) + shift * p
+        pq = float(p @ q)
+        if not pq > NOTHING * psi.gain**2 * float(p @ p):
+            return None
+        step = r.dtype.type(rr / pq)
+        z, r = z + step * p, r - step * q
+        rr, before = float(r @ r), rr
+        p = r + r.dtype.type(rr / before) * p
+    return z
+
+
+def _by_least_squares(psi: Operator, left: np.ndarray, shift: float, z: np.ndarray, accuracy: float) -> np.ndarray:
+    """Return z for which the residual is as small as can be, by conjugate gradients on ||Psi d - left||^2 + shift ||d||^2, d = Psi^T z.
+
+    >>> from qrank.fit.operators import operator_of
+    >>> psi = operator_of(np.array([[1.0, 1.0], [1.0, 1.0], [0.0, 1.0]]), (1, 2))
+    >>> psi.adjoint(_by_least_squares(psi, np.array([1.0, 3.0, 1.0]), 0.0, np.zeros(3), 0.0)).round(6)
+    array([[1., 1.]])
+    """
+    r, p, w, gg = left - psi.forward(psi.adjoint(z)), 0.0, 0.0, math.inf
+    for _ in range(MOST):
+        rest = r - shift * z
+        off, g, before = float(np.linalg.norm(rest)), psi.adjoint(rest), gg
+        gg = float(np.vdot(g, g))
+        if off <= accuracy or math.sqrt(gg) <= UNSEEN * psi.gain * off:
+            break
+        ratio = r.dtype.type(gg / before)
+        p, w = g + ratio * p, rest + ratio * w
+        q = psi.forward(p)
+        step = r.dtype.type(gg / (float(q @ q) + shift * float(np.vdot(p, p))))
+        z, r = z + step * w, r - step * q
+    return z
+
+
+def least_norm(psi: Operator, b: np.ndarray, exact: bool = True) -> np.ndarray:
     """Return the smallest array that agrees with what was measured, or nearly: the start of a run.
+
+    ``exact``: measurements that no array agrees with are refused. Then the nearest one, in least squares, leaves a residual r that
+    is not small but has Psi^T r = 0.
 
     >>> from qrank.fit.operators import operator_of
     >>> least_norm(operator_of(np.array([[1.0, 1.0]]), (1, 2)), np.array([3.0]))
@@ -114,4 +163,13 @@ def least_norm(psi: Operator, b: np.ndarray) -> np.ndarray:
     """
     if not np.isfinite(b).all():
         raise InputError("measurements must be finite: leave out, with their rows of the operator, those that are not")
-    return psi.adjoint(solved(psi, b, 0.0, np.zeros_like(b), 1e-3 * float(np.linalg.norm(b))))
+    size = float(np.linalg.norm(b))
+    x = psi.adjoint(solved(psi, b, 0.0, np.zeros_like(b), 1e-3 * size))
+    left = b - psi.forward(x)
+    off = float(np.linalg.norm(left))
+    if exact and off > AGREES * size and np.linalg.norm(psi.adjoint(left)) <= CERTAIN * psi.gain * off:
+        raise InputError(
+            f"no array agrees with what was measured: the nearest is {off / size:.1%} off; give the standard deviation of the"
+            " errors as noise"
+        )
+    return x

@@ -13,10 +13,8 @@ from typing import Any
 
 from .. import kernels
 from ..kernels.memory import Workspace
-from ..problem import Problem
+from ..problem import DROWNED, Problem
 from .base import Agreed, Fit
-
-DROWNED = 1e6  # noise so many times the data's norm leaves nothing of it; more would overflow
 
 
 @dataclass(frozen=True)

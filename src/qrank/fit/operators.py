@@ -13,6 +13,10 @@ import scipy.sparse
 from ..errors import InputError, KindError
 
 PROBES = 3  # random vectors that an operator is looked at with
+LEAST = 1e-70  # what an operator makes must be so large, and not larger than one over it: its square is squared
+TOO_FAR = (
+    "the operator makes numbers of size {:.3g}, whose squares are none: divide it and the measurements by a number"
+)
 ALIKE = (
     100.0  # so many times the rounding of the type, times the root of its size, may two numbers differ that are equal
 )
@@ -148,6 +152,9 @@ def _test_adjoint(psi: Operator, rng: np.random.Generator) -> None:
     y, back = psi.forward(x), psi.adjoint(v)
     if not (np.isfinite(y).all() and np.isfinite(back).all()):
         raise InputError("the operator gives values that are not finite")
+    largest = [float(np.abs(made).max()) for made in (y, back) if made.any()]
+    if any(not LEAST < one < 1 / LEAST for one in largest):
+        raise InputError(TOO_FAR.format(max(largest)))
     one, other = float(y @ v), float(np.vdot(x, back))
     size = float(np.linalg.norm(y) * np.linalg.norm(v) + np.linalg.norm(x) * np.linalg.norm(back))
     eps = max(np.finfo(a.dtype).eps if a.dtype.kind == "f" else np.finfo(float).eps for a in (y, back))
@@ -168,7 +175,9 @@ def _probed(psi: Operator, rng: np.random.Generator) -> Operator:
         tight &= bool(np.linalg.norm(w - c * v) <= ALIKE * eps * math.sqrt(psi.count) * np.linalg.norm(w))
         gains.append(c)
     c = float(np.mean(gains))
-    if not c > 0:
+    if not math.isfinite(c):
+        raise InputError(TOO_FAR.format(c))
+    if c == 0:
         raise InputError("the operator measures nothing: Psi Psi^T is zero")
     tight &= max(gains) - min(gains) <= 1e-6 * c
     rounded = round(c) if abs(c - round(c)) < 1e-9 * c else c

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from .. import kernels
 from ..kernels.memory import Workspace
-from ..problem import Problem
+from ..problem import DROWNED, Problem
 from .base import Agreed, Fit
 from .noisy import Noisy, advanced, left
 
@@ -74,7 +74,9 @@ class Robust(Fit):
         """Share what X lacks of Y out between noise, outliers and the multiplier."""
         (u, s_old), tau, norm = state, self.tau(problem), kernels.of(t).norm
         r = left(problem, x, u)  # off Omega nothing is asked for: W = X, U = 0
-        s = soft(r, self.w(problem) * (lam + tau), self.kind)
+        s = soft(
+            r, min(self.w(problem) * (lam + tau), DROWNED * problem.size), self.kind
+        )  # beyond all of Y it is beyond a type, too
         r -= s
         r *= float(lam / (lam + tau))
         s_old -= s

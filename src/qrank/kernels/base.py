@@ -5,7 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
+
 from ..errors import InputError, KindError
+from .linked import apart
 
 
 class Kernels:
@@ -105,11 +108,14 @@ class Kernels:
         """Return t as it is: a run then stays in the precision of its data."""
         return t
 
-    def blind(self, mask: Any, fibres: Any) -> Any:
-        """Return where nothing is known along one of the given axes."""
+    def blind(self, mask: Any, fibres: Any, linked: Any = ()) -> Any:
+        """Return where nothing is known along one of the given axes, or no chain of entries known along a linked axis leads."""
         found = mask & ~mask
         for axes in fibres:
             found = found | ~mask.any(axis=axes, keepdims=True)
+        for axis in linked:
+            lost = apart(self.host(mask.any(axis=axis)))
+            found = found if lost is None else found | self.brought(np.expand_dims(lost, axis))
         return found
 
     def summed(self, work: Any, *arrays: Any) -> list[float]:

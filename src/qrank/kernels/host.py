@@ -206,7 +206,9 @@ class Host(Kernels):
 
 def _array(array: Any) -> np.ndarray:
     """Return what was given as a NumPy array or masked array of numbers."""
-    array = array if isinstance(array, np.ndarray) else np.asarray(array)
+    array = (
+        array if isinstance(array, np.ma.MaskedArray) else np.asarray(array)
+    )  # no np.matrix, which has rules of its own
     if array.dtype.kind not in "fiubc":
         raise KindError(f"an array of numbers is needed, not one of type {array.dtype}")
     return array

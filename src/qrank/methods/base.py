@@ -55,6 +55,11 @@ class Method:
     max_steps: int = 500  # of a run, at most
 
     def __post_init__(self) -> None:
+        for name in self.options():
+            if isinstance(
+                value := getattr(self, name), np.floating | np.integer
+            ):  # mu in half precision would end at 65504
+                object.__setattr__(self, name, float(value) if isinstance(value, np.floating) else int(value))
         self.check("tol", above=0)
         self.check("max_steps", above=0, whole=True)
 
@@ -119,9 +124,12 @@ class Method:
         """Return the missing entries of which the model says nothing, boolean, of y's shape.
 
         A low rank along each axis says nothing of a slice, or of a row or column of all slices, of which nothing is known:
-        zeros are as low in rank as anything.
+        zeros are as low in rank as anything. Nor does it tell of what no chain of known entries leads to (`kernels.linked`).
         """
-        return blind(problem, (1, 2), (0, 2), (0, 1))
+        linked = (
+            (0, 1, 2) if len(problem.layout.rest) < 2 else (0,)
+        )  # axes that are one only in the stack have ranks of their own
+        return blind(problem, (1, 2), (0, 2), (0, 1), linked=linked)
 
     def resumed(self, steps: int | None = None) -> Method:
         """Return the method as it goes on from an earlier answer that is nearly right, in so many steps: itself."""
@@ -144,7 +152,7 @@ class Method:
     @classmethod
     def preset(cls, preset: str | None) -> dict[str, Any]:
         """Return the options that a preset sets, of those that the method has."""
-        if (preset or "default") not in cls.presets:
+        if (preset or "default") not in list(cls.presets):  # what cannot be hashed is no preset either
             there = f"there {'are' if len(cls.presets) > 1 else 'is'}: {', '.join(cls.presets)}"
             raise InputError(f"method '{cls.name}' has no preset '{preset}'; {there}")
         return {name: value for name, value in cls.presets[preset or "default"].items() if name in cls.options()}
@@ -158,14 +166,16 @@ class Method:
         return f"{self.name}({', '.join(given)})"
 
 
-def blind(problem: Problem, *fibres: tuple[int, ...]) -> Any:
+def blind(problem: Problem, *fibres: tuple[int, ...], linked: tuple[int, ...] = ()) -> Any:
     """Return the entries of which nothing is known along one of the given axes of the stack, boolean, of y's shape.
+
+    ``linked``: and those of which the other two places are linked by no chain of entries that are known somewhere along the axis.
 
     >>> blind(Problem.of(np.ones((2, 2)), np.array([[True, True], [False, False]])), (2,))
     array([[False, False],
            [ True,  True]])
     """
-    return kernels.of(problem.observed).blind(problem.mask, fibres).reshape(problem.observed.shape)
+    return kernels.of(problem.observed).blind(problem.mask, fibres, linked).reshape(problem.observed.shape)
 
 
 def check_number(

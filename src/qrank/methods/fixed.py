@@ -11,6 +11,7 @@ import numpy as np
 
 from .. import kernels
 from ..errors import InputError
+from ..kernels.linked import apart
 from ..priors import Fixed, Learner, Prior, QNorm
 from ..problem import Problem
 from ..tensor import Layout
@@ -46,7 +47,7 @@ class FixedQ(Recipe):
 
     def undetermined(self, problem: Problem) -> Any:
         """Return rows and columns of which nothing is known in any slice: the transform tells a slice from the others."""
-        return blind(problem, (0, 2), (0, 1))
+        return blind(problem, (0, 2), (0, 1), linked=(0,))
 
     def learner(self, problem: Problem) -> Learner:
         """Return who chooses Q, once."""
@@ -140,8 +141,13 @@ class Slicewise(FixedQ):
     made: ClassVar[Any] = Identity
 
     def undetermined(self, problem: Problem) -> Any:
-        """Return the rows and columns of each slice of which nothing is known."""
-        return blind(problem, (2,), (1,))
+        """Return the rows and columns of each slice of which nothing is known, and where it lies in blocks that nothing links."""
+        found = blind(problem, (2,), (1,))
+        if kernels.of(found).numpy:
+            for lost, known in zip(found.reshape(problem.mask.shape), problem.mask, strict=True):
+                between = apart(known)
+                lost |= False if between is None else between
+        return found
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -141,8 +141,7 @@ class GaussianPatches(Method):
         block = self.block(problem.y.shape)
         known = math.prod(block) * problem.count / problem.y.size
         eigenpairs = min(max(FEWEST, known / 2), MOST) if self.eigenpairs is None else self.eigenpairs
-        s2 = 0.0 if self.noise_level is None else (self.noise_level / problem.scale) ** 2
-        return Kinds(block, int(self.clusters), int(eigenpairs), s2)
+        return Kinds(block, int(self.clusters), int(eigenpairs), problem.variance(self.noise_level))
 
     def beside(self, problem: Problem) -> Local:
         """Return the model as a prior beside others, on the grid of the rounds before the last."""

@@ -49,7 +49,10 @@ def within(mu: float, problem: Problem) -> float:
     >>> within(1e300, Problem.of(np.array([[3.0, 4.0]])))
     2e+99
     """
-    above, below = LIMITS[kernels.of(problem.y).eps(problem.y) > 1e-9]
+    worked_on = [
+        one for one in (problem.y, problem.start) if one is not None
+    ]  # what a run starts from gives it its type
+    above, below = LIMITS[max(kernels.of(one).eps(one) for one in worked_on) > 1e-9]
     return min(max(mu, 1 / (above * problem.size)), below / problem.size)
 
 

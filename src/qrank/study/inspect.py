@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from .. import kernels
-from ..api import along, arrangement, axes_of, axis_of, guessed_axes, ignored_of, in_deviations, on_one_scale
+from ..api import along, arrangement, axes_of, axis_of, generator, guessed_axes, ignored_of, in_deviations, on_one_scale
 from ..api.progress import watching
 from ..checkpoint import Journal
 from ..choose import FEW, tried
@@ -141,7 +141,7 @@ def inspect(
     >>> found.missing, found.spectra["learned"].rank99
     (0, 1)
     """
-    rng = np.random.default_rng(rng)
+    rng = generator(rng)
     table = arrangement(y, observed, fold, index, columns, values)
     if table is not None:
         y, observed = table.array, table.observed

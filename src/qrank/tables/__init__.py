@@ -27,6 +27,7 @@ __all__ = [
     "are_counts",
     "frame_of",
     "inequality",
+    "moments",
     "table_of",
 ]
 KINDS: tuple[tuple[str, tuple[str, ...], type[Frame]], ...] = (
@@ -66,18 +67,30 @@ def table_of(frame: Frame, index: Any = None, columns: Any = None, values: Any =
     return Long(frame, *map(frame.position, (index, columns, values)))
 
 
+def moments(values: np.ndarray, known: np.ndarray, axes: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+    """Return mean and standard deviation of what is known along axes, which stay with length 1; 0 where nothing is.
+
+    >>> moments(np.array([[1e300], [3e300], [np.nan]]), np.array([[True], [True], [False]]), (0,))
+    (array([[2.e+300]]), array([[1.e+300]]))
+    """
+    count = np.maximum(known.sum(axis=axes, keepdims=True), 1)
+    seen = np.where(known, values, 0).astype(float, copy=False)
+    exponent = np.frexp(np.abs(seen).max(axis=axes, keepdims=True))[1]
+    seen = np.ldexp(seen, -exponent)  # squares of 1e300 are no numbers
+    mean = seen.sum(axis=axes, keepdims=True) / count
+    spread = np.sqrt(np.square(np.where(known, seen - mean, 0)).sum(axis=axes, keepdims=True) / count)
+    return np.ldexp(mean, exponent), np.ldexp(spread, exponent)
+
+
 def inequality(array: np.ndarray) -> float:
     """Return how many times more the numbers of one column spread than those of another.
 
     >>> inequality(np.array([[1.0, 100.0, 5.0], [3.0, 300.0, 5.0]]))
     100.0
     """
-    known = ~np.isnan(array)
-    count = np.maximum(known.sum(0), 1)
-    mean = np.where(known, array, 0).sum(0) / count
-    spread = np.sqrt(np.square(np.where(known, array - mean, 0)).sum(0) / count)
+    _, spread = moments(array, np.isfinite(array), (0,))
     spread = spread[spread > 0]
-    return float(spread.max() / spread.min()) if spread.size else 1.0
+    return float(spread.max()) / float(spread.min()) if spread.size else 1.0
 
 
 def are_counts(array: np.ndarray) -> bool:

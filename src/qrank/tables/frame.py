@@ -64,6 +64,28 @@ class Frame:
             raise InputError(f"the column '{name}' {there}")
         return found[0]
 
+    @property
+    def unread(self) -> list[tuple[str, str]]:
+        """Columns that look like numbers with gaps but for some of their cells, and the first such cell: they are not filled."""
+        return []
+
+    def aligned(self, mask: Any) -> Any:
+        """Return a mask that is a table itself with its columns and rows in the order of this table's."""
+        names = getattr(mask, "columns", None)
+        if names is None:  # of a single column
+            return mask
+        names, own = list(names), [list(self.names), [self.names[i] for i in self.numbers]]
+        if names in own:
+            return mask
+        order = next(
+            (one for one in own if len(set(one)) == len(one) and sorted(map(str, one)) == sorted(map(str, names))), None
+        )
+        if order is None or set(order) != set(names):
+            raise InputError(
+                "observed has other columns than the table: give it as an array of NumPy to go by position"
+            )
+        return mask[order]
+
     def header_stamps(self) -> np.ndarray | None:
         """Return the names of the columns of numbers as times, if they are."""
         return None

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import need
+from ..errors import InputError, need
 from .frame import Frame, whole
 
 
@@ -30,6 +30,17 @@ class PandasFrame(Frame):
     def stamps(self, i: int | None) -> np.ndarray | None:
         """Return the times of a column, or of the index; in the clock of the first, where they know of clocks."""
         return self._times(self.frame.index if i is None else self.pandas.Index(self._column(i)))
+
+    def aligned(self, mask: Any) -> Any:
+        """Return a mask that is a table itself with its columns and rows in the order of this table's."""
+        mask = super().aligned(mask)
+        index: Any = getattr(mask, "index", None)
+        if not isinstance(index, self.pandas.Index) or index.equals(self.frame.index):
+            return mask
+        at = index.get_indexer(self.frame.index) if index.is_unique and len(index) == self.rows else np.array([-1])
+        if (at < 0).any():
+            raise InputError("observed has other rows than the table: give it as an array of NumPy to go by position")
+        return mask.iloc[at]
 
     def header_stamps(self) -> np.ndarray | None:
         """Return the names of the columns as times, if they are."""
@@ -59,7 +70,10 @@ class PandasFrame(Frame):
         """Return the table with these numbers, each column in its own type."""
 
         def changed(column: Any, values: np.ndarray) -> Any:
-            column, dtype = column.copy(), column.dtype
+            column = (
+                column.sparse.to_dense() if hasattr(column.dtype, "fill_value") else column.copy()
+            )  # it is full now
+            dtype = column.dtype
             other = np.flatnonzero(~(column.to_numpy(dtype=np.float64, na_value=np.nan) == values))
             if len(other):
                 integer = _numpy_type(dtype)

@@ -107,6 +107,18 @@ class TextFrame(Frame):
                 found = found[1:]
         return found
 
+    @property
+    def unread(self) -> list[tuple[str, str]]:
+        """Columns with gaps that begin like numbers, but have a cell that is none, and the first such cell."""
+        found = []
+        for i in set(range(len(self.cells))) - set(self.numbers):
+            bare = [_bare(cell) for cell in self.cells[i]]
+            told = [cell for cell in bare if cell.lower() not in MISSING]
+            wrong = [cell for cell in told if not _number(cell, self.delimiter != ",")]
+            if len(told) < len(bare) and wrong and self.stamps(i) is None and any(map(_figures, told)):
+                found.append((self.names[i], wrong[0]))
+        return sorted(found)
+
     def values(self, i: int) -> np.ndarray:
         """Return a column of numbers."""
         bare = (_bare(cell) for cell in self.cells[i])
@@ -203,6 +215,12 @@ def _bare(cell: str) -> str:
 
 def _number(cell: str, comma: bool) -> bool:
     return NUMBER.fullmatch(cell.replace(",", ".", 1) if comma else cell) is not None
+
+
+def _figures(cell: str) -> bool:
+    """Return whether a cell begins like a number, and is no date or time."""
+    bare = cell.lstrip("+-.,<>~ ")
+    return bare[:1].isdigit() and not any(mark in bare for mark in "-:/")
 
 
 def _decimals(cell: str) -> int:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from ..errors import InputError
+from ..errors import InputError, TooLarge
+from ..kernels.free import free_memory
+from ..text import in_bytes
 from .frame import Frame
 
 
@@ -140,6 +143,12 @@ class Long:
     @cached_property
     def array(self) -> np.ndarray:
         """The numbers, NaN where missing: times x sensors."""
+        free, size = free_memory(), 8 * math.prod(self._shape)
+        if free is not None and size > free:
+            made = " x ".join(map(str, self._shape))
+            raise TooLarge(
+                f"the long table makes an array of {made}, {in_bytes(size)}, and {in_bytes(free)} are free: are these its index and columns?"
+            )
         out = np.full(self._shape, np.nan)
         out.flat[self._cell] = self.frame.values(self.values)
         return out

@@ -11,6 +11,7 @@ import numpy as np
 from ...errors import need
 from ...tensor import Layout
 from ..arrange import View
+from ..linked import apart
 from . import passes, steps, sums
 from .blocks import Blocks
 from .given import GLIMPSE, Chunked, sides
@@ -140,8 +141,8 @@ class BlocksKernels(Chunked):
         found = ((counts.pixels, n3), (counts.columns, n1), (counts.rows, n2))
         return [np.bincount(numbers.ravel(), minlength=n + 1) for numbers, n in found]
 
-    def blind(self, mask: Any, fibres: Any) -> Any:
-        """Return a Dask array that is True where nothing is known along one of the given axes of the stack."""
+    def blind(self, mask: Any, fibres: Any, linked: Any = ()) -> Any:
+        """Return a Dask array that is True where nothing is known along one of the given axes of the stack, or no chain leads."""
         da, (n1, n2) = need("dask.array", "dask", ""), mask.shape[-2:]
         n3, counts = len(mask.counts.rows), mask.counts
         images = counts.pixels.reshape(n1, n2)
@@ -156,6 +157,9 @@ class BlocksKernels(Chunked):
         for axes in fibres:
             if not sums[tuple(axes)].all():
                 found = found | da.from_array(sums[tuple(axes)] == 0)
+        for axis in linked:
+            lost = apart(sums[(axis,)].squeeze(axis) > 0)
+            found = found if lost is None else found | da.from_array(np.expand_dims(lost, axis))
         return found.reshape(mask.shape)
 
     def unscaled(self, x: Blocks, layout: Layout, exponent: int) -> Any:
