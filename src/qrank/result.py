@@ -86,7 +86,6 @@ class Plan(NamedTuple):
     factors: tuple[float, ...] = ()  # of the signs of how far entries are off; none: no error is told
     judged: bool = True  # what was hidden told of entries of which low rank says nothing, too
     steps: tuple[int, ...] = ()  # that each of the runs took
-    total: int = 0  # of all runs, those that were tried as well
 
 
 @dataclass(frozen=True)

@@ -143,7 +143,7 @@ def _choice_packed(choice: Choice | None, arrays: Arrays) -> Any:
             [name, _packed(method, f"run {k}", arrays), after]
             for k, (name, method, after) in enumerate(choice.plan.runs)
         ]
-        plan = [runs, list(choice.plan.factors), choice.plan.judged, list(choice.plan.steps), choice.plan.total]
+        plan = [runs, list(choice.plan.factors), choice.plan.judged, list(choice.plan.steps)]
     return {"trials": [list(trial) for trial in choice.trials], "told": told, "plan": plan}
 
 
@@ -152,9 +152,9 @@ def _choice_unpacked(packed: Any, arrays: Arrays) -> Choice | None:
         return None
     plan = None
     if packed["plan"] is not None:
-        runs, factors, judged, steps, total = packed["plan"]
+        runs, factors, judged, steps = packed["plan"]
         made = tuple((name, _unpacked(one, arrays), after) for name, one, after in runs)
-        plan = Plan(made, tuple(factors), judged, tuple(steps), total)
+        plan = Plan(made, tuple(factors), judged, tuple(steps))
     return Choice(tuple(Trial(*row) for row in packed["trials"]), *packed["told"], plan=plan)
 
 

@@ -132,7 +132,7 @@ def choose(problem: Problem, auto: Auto, rng: np.random.Generator, on_step: OnSt
     records = [record for one in source.done.values() for record in one.records]
     runs = tuple((name, one.method, one.candidate.after) for name, one in source.done.items())
     steps = tuple(len(one.records) for one in source.done.values())
-    plan = Plan(runs, tuple(map(float, found.spread.factors)), judged, steps, source.steps)
+    plan = Plan(runs, tuple(map(float, found.spread.factors)), judged, steps)
     choice = replace(found.choice, seconds=time.perf_counter() - begun, plan=plan)
     return Chosen(x, error, Status.INTERRUPTED if final.stopped else main.status, records, choice, judged)
 
@@ -197,7 +197,7 @@ def _fast(
     except Stopped:
         found, stopped = runner.done[name], True
     seconds = time.perf_counter() - begun
-    plan = Plan(((name, candidate.method, None),))
+    plan = Plan(((name, candidate.method, None),), steps=(len(found.records),))
     choice = Choice((Trial(name, None, 1.0, seconds),), 0, "nothing was tried", seconds, plan=plan)
     return Chosen(found.x, None, Status.INTERRUPTED if stopped else found.status, found.records, choice)
 
