@@ -135,3 +135,20 @@ def test_pictures_say_that_they_are_cut(tmp_path):
     write(tmp_path / "a.png", np.random.default_rng(0).integers(0, 256, (20, 20), dtype=np.uint8))
     said = call("fill", tmp_path / "a.png", "-o", tmp_path / "b.png", "--drop", 0.3, "--effort", "fast").output
     assert "filled values are cut to the range of uint8, 0 to 255" in said
+
+
+def test_a_long_table_that_is_not_named_as_one_is_recognised(tmp_path):
+    rows = [f"2024-01-{day:02d},s{k},{day + k}" for day in range(1, 20) for k in range(4) if (day + k) % 5]
+    (tmp_path / "long.csv").write_text("when,sensor,value\n" + "\n".join(rows + rows[:3]) + "\n")
+    said = call("fill", tmp_path / "long.csv", "-o", tmp_path / "w.csv").output
+    assert "the same times come again and again" in said
+    assert "--index time --columns sensor --values value" in said
+    words = ("--index", "when", "--columns", "sensor", "--values", "value", "--effort", "fast")
+    said = call("fill", tmp_path / "long.csv", "-o", tmp_path / "w.csv", *words).output
+    assert "3 rows say again what another row says" in said
+    assert "again and again" not in said
+    assert len(cells(tmp_path / "w.csv")) == 1 + 19 * 4
+
+
+def test_a_table_of_regular_times_is_not_taken_for_a_long_one(table, tmp_path):
+    assert "again and again" not in call("fill", table, "-o", tmp_path / "w.csv", "--fold", "none").output
