@@ -25,7 +25,7 @@ Arrays = dict[str, np.ndarray]
 
 
 def save(result: Completion, path: str | os.PathLike[str]) -> None:
-    """Write a completion to a file that :func:`load` reads; see :meth:`qrank.Completion.save`."""
+    """Write a completion to a file that ``load`` reads; see ``qrank.Completion.save``."""
     arrays: Arrays = {"x": _plain(result.x), "observed": _plain(result.observed)}
     for name in ("error", "undetermined"):
         if getattr(result, name) is not None:
@@ -45,7 +45,7 @@ def save(result: Completion, path: str | os.PathLike[str]) -> None:
 
 
 def load(path: str | os.PathLike[str]) -> Completion | Matrix:
-    """Read what :meth:`qrank.Completion.save` wrote, or a transform that ``result.transform.save`` wrote.
+    """Read what ``qrank.Completion.save`` wrote, or a transform that ``result.transform.save`` wrote.
 
     >>> import tempfile
     >>> from qrank import complete
@@ -143,7 +143,7 @@ def _choice_packed(choice: Choice | None, arrays: Arrays) -> Any:
             [name, _packed(method, f"run {k}", arrays), after]
             for k, (name, method, after) in enumerate(choice.plan.runs)
         ]
-        plan = [runs, list(choice.plan.factors), choice.plan.judged, list(choice.plan.steps)]
+        plan = [runs, list(choice.plan.factors), choice.plan.judged, list(choice.plan.steps), choice.plan.total]
     return {"trials": [list(trial) for trial in choice.trials], "told": told, "plan": plan}
 
 
@@ -152,9 +152,9 @@ def _choice_unpacked(packed: Any, arrays: Arrays) -> Choice | None:
         return None
     plan = None
     if packed["plan"] is not None:
-        runs, factors, judged, steps = packed["plan"]
+        runs, factors, judged, steps, total = packed["plan"]
         made = tuple((name, _unpacked(one, arrays), after) for name, one, after in runs)
-        plan = Plan(made, tuple(factors), judged, tuple(steps))
+        plan = Plan(made, tuple(factors), judged, tuple(steps), total)
     return Choice(tuple(Trial(*row) for row in packed["trials"]), *packed["told"], plan=plan)
 
 

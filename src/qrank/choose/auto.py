@@ -132,7 +132,7 @@ def choose(problem: Problem, auto: Auto, rng: np.random.Generator, on_step: OnSt
     records = [record for one in source.done.values() for record in one.records]
     runs = tuple((name, one.method, one.candidate.after) for name, one in source.done.items())
     steps = tuple(len(one.records) for one in source.done.values())
-    plan = Plan(runs, tuple(map(float, found.spread.factors)), judged, steps)
+    plan = Plan(runs, tuple(map(float, found.spread.factors)), judged, steps, source.steps)
     choice = replace(found.choice, seconds=time.perf_counter() - begun, plan=plan)
     return Chosen(x, error, Status.INTERRUPTED if final.stopped else main.status, records, choice, judged)
 

@@ -15,13 +15,14 @@ from ..methods.views import Views
 from ..problem import Problem
 from ..result import Choice, OnStep, Plan, Status, Trial
 from .auto import Chosen, known_range, told_error
-from .candidates import Candidate
+from .candidates import SMALL, Candidate
 from .mixture import Mixture
 from .runner import Runner, Stopped
 from .signs import signs_of
 from .weigh import Spread
 
 MOST = 9  # steps of all runs together: a new run takes 45 and more, for it tries `views` before it runs them
+SHARE = 8  # of small arrays, of which a new run tries more, this part of the steps of the earlier one
 FEWEST = 3  # of `views` among them
 
 
@@ -33,8 +34,18 @@ class Going(NamedTuple):
     after: str | None  # the run whose answer it starts from; None: the earlier answer, or nothing
 
 
-def going_on(plan: Plan, weights: dict[str, float]) -> list[Going]:
-    """Return the runs to go on with: those that the candidate with most weight needs, and of others what there is room for.
+def steps_of_all(plan: Plan, entries: int) -> int:
+    """Return in how many steps all runs together are to go on, of an array of so many entries.
+
+    >>> plan = Plan((), total=160)
+    >>> steps_of_all(plan, 100_000), steps_of_all(plan, 1_000_000)
+    (20, 9)
+    """
+    return max(MOST, plan.total // SHARE) if entries <= SMALL else MOST
+
+
+def going_on(plan: Plan, weights: dict[str, float], most: int) -> list[Going]:
+    """Return the runs to go on with: those that the candidate with most weight needs, and of others what ``most`` steps have room for.
 
     What starts from a simple fill starts from the earlier answer instead. `views` get the steps that all others leave.
     """
@@ -54,9 +65,9 @@ def going_on(plan: Plan, weights: dict[str, float]) -> list[Going]:
         more, one = set(), name
         while one is not None and one not in taken:
             more, one = more | {one}, before(one)
-        if not taken or sum(map(cost, taken | more)) <= MOST:
+        if not taken or sum(map(cost, taken | more)) <= most:
             taken |= more
-    room = FEWEST + max(0, MOST - sum(map(cost, taken))) // max(1, len(free & taken))
+    room = FEWEST + max(0, most - sum(map(cost, taken))) // max(1, len(free & taken))
     if not plan.factors:  # nothing was tried, and a new run is a short one
         room = None
     return [
@@ -75,7 +86,7 @@ def resume(
     runner = Runner(problem, rng, on_step, journal, auto)
     weights = {one.name: one.weight for one in earlier.trials}
     try:
-        for name, method, after in going_on(plan, weights):
+        for name, method, after in going_on(plan, weights, steps_of_all(plan, problem.y.size)):
             if after in runner.done:  # it comes after what has brought the new entries in
                 runner.run(Candidate(name, method, after), runner.done[after].x)
             else:
