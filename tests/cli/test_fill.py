@@ -387,3 +387,18 @@ def test_a_picture_that_lacks_in_the_numbering_is_named_and_filled_where_asked(t
     assert "no picture lacks in the numbering" in one_line(
         call("fill", tmp_path / "whole", "--missing-files", "-o", tmp_path / "x", code=2)
     )
+
+
+def test_a_value_far_from_all_others_is_asked_about(tmp_path, low_rank):
+    x = low_rank.astype(np.float32)
+    x[2:4, 5, 1:3] = -999
+    np.save(tmp_path / "in.npy", x)
+    said = call("fill", tmp_path / "in.npy", "-o", tmp_path / "out.npy").output
+    assert "4 entries are -999, far from all others: does that stand for missing? (--missing-value=-999)" in said
+    words = ("--missing-value=-999", "--effort", "fast")
+    said = call("fill", tmp_path / "in.npy", "-o", tmp_path / "out.npy", *words).output
+    assert "missing: 4 of" in said
+    assert "far from" not in said
+    assert np.load(tmp_path / "out.npy").min() > -100
+    np.save(tmp_path / "in.npy", low_rank)
+    assert "far from" not in call("fill", tmp_path / "in.npy", "-o", tmp_path / "out.npy").output

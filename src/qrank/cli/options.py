@@ -11,7 +11,7 @@ from typer import Option
 
 from ..api import guess
 from ..files import Loaded, missing_mask, read
-from ..files.missing import mask_from, opaque
+from ..files.missing import mask_from, opaque, outlying
 from ..files.numbering import lost, with_lost
 from ..tensor import Layout
 from . import complete as offered
@@ -107,13 +107,17 @@ class MissingOptions:
         gone = gone if left is None else gone & ~left
         return opaque(loaded, gone) if self.missing_alpha else loaded, gone, left
 
-    def said(self, loaded: Loaded, left: np.ndarray | None) -> list[str]:
+    def said(self, loaded: Loaded, gone: np.ndarray, left: np.ndarray | None) -> list[str]:
         """Return what was made of the data without being asked, or is not filled, in words."""
         nodata = loaded.meta.get("nodata")
         lines = [] if nodata is None else [f"nodata: {nodata:g} in the file stands for a missing entry"]
-        if not self.missing_files and (gone := lost(loaded)):
-            names = ", ".join(list(gone.values())[:3]) + (", …" if len(gone) > 3 else "")
+        if not self.missing_files and (lacking := lost(loaded)):
+            names = ", ".join(list(lacking.values())[:3]) + (", …" if len(lacking) > 3 else "")
             lines.append(f"not there, by the numbers of the others: {names} (--missing-files fills them)")
+        if (far := outlying(loaded.data, gone if left is None else gone | left)) is not None:
+            lines.append(
+                f"{far[1]} entries are {far[0]:g}, far from all others: does that stand for missing? (--missing-value={far[0]:g})"
+            )
         return (
             lines if left is None else [*lines, f"ignored: {left.sum()} entries ({left.mean():.1%}) stay as they are"]
         )
