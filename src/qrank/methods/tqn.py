@@ -151,7 +151,7 @@ class Recipe(Method):
     def _resumed(self, problem: Problem, work: Workspace) -> State:
         """Start from an earlier answer with a mu under which most of it stays: a few steps bring new entries in.
 
-        mu then grows fast and the schedule ends after AGAIN_STEPS; docs/decisions.md has what that costs and how near it comes. A
+        mu then grows fast and the schedule ends after AGAIN_STEPS; docs/update.md has what that costs and how near it comes. A
         ``rho`` that is given, or asked for by the penalty, is kept, and the run then ends by its residuals.
         """
         kind, prior = kernels.of(problem.y), self.prior(problem)
