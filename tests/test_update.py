@@ -6,6 +6,7 @@ import pytest
 import qrank
 from qrank.choose.resume import going_on
 from qrank.methods import METHODS
+from qrank.methods.schedule import AGAIN_STEPS
 from qrank.metrics import psnr
 from qrank.result import Plan
 
@@ -93,16 +94,16 @@ PLAN = Plan(
     ("weights", "most", "taken"),
     [
         ({"alone": 0.5, "views": 0.4, "one": 0.1}, 9, {"views": 4, "joined": 4, "alone": 1}),  # no room for `one`
-        ({"alone": 0.5, "views": 0.4, "one": 0.1}, 24, {"views": 4, "joined": 4, "alone": 1, "one": 15}),
+        ({"alone": 0.5, "views": 0.4, "one": 0.1}, 24, {"views": 4, "joined": 4, "alone": 1, "one": AGAIN_STEPS}),
         ({"views": 0.8, "lines": 0.2}, 9, {"views": 8, "lines": 1}),
         ({"views": 1.0}, 9, {"views": 9}),  # from the earlier answer: straight lines are of no use
-        ({"one": 0.6, "views": 0.4}, 9, {"one": 15}),  # what has most weight runs, however long
+        ({"one": 0.6, "views": 0.4}, 9, {"one": AGAIN_STEPS}),  # what has most weight runs, however long
         ({}, 9, {"lines": 1, "views": 3, "joined": 4, "alone": 1}),  # stopped before anything that has weight was done
     ],
 )
 def test_auto_goes_on_with_what_there_is_room_for(weights, most, taken):
     found = going_on(PLAN, weights, most)
-    steps = {"joined": 4, "alone": 1, "one": 15, "lines": 1}
+    steps = {"joined": 4, "alone": 1, "one": AGAIN_STEPS, "lines": 1}
     assert {one.name: steps.get(one.name, getattr(one.method, "steps", None)) for one in found} == taken
     order = [one.name for one in found]
     assert order == [name for name, _, _ in PLAN.runs if name in taken]
