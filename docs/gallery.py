@@ -25,7 +25,18 @@ PAGE = DOCS / "gallery.md"
 HEAD = """# Gallery
 
 Every picture and every figure on this page was made by running the code below it (`python docs/gallery.py`)."""
-EXAMPLES = sorted((DOCS.parent / "examples" / "gallery").glob("*.py"))
+FIRST = (
+    "scratched_film",
+    "cloud_gaps",
+    "sensor_table",
+    "hyperspectral_cube",
+    "sparse_microscopy",
+    "photographs",
+)  # what most come for
+EXAMPLES = sorted(
+    (DOCS.parent / "examples" / "gallery").glob("*.py"),
+    key=lambda path: (FIRST.index(path.stem) if path.stem in FIRST else len(FIRST), path.stem),
+)
 
 
 def drawn(panels: dict[str, np.ndarray], path: Path) -> None:

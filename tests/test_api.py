@@ -163,7 +163,7 @@ BAD = {
     "text": (dict(y=np.array([["a", "b"]])), KindError, "array of numbers"),
     "mask shape": (dict(y=np.ones((3, 4, 2)), observed=np.ones((4, 3, 2), bool)), InputError, r"\(4, 3, 2\).*\(3, 4, 2\)"),
     "mask dtype": (dict(y=np.ones((2, 2)), observed=np.ones((2, 2))), KindError, "must be boolean"),
-    "one axis": (dict(y=np.array([1.0, NAN])), InputError, "at least 2 axes"),
+    "one axis": (dict(y=np.array([1.0, NAN])), InputError, r"at least 2 axes.*fold=N of y\[:, None\]"),
     "empty": (dict(y=np.ones((0, 3))), InputError, "empty"),
     "unknown method": (dict(y=np.array([[1, NAN]]), method="vmtqm"), InputError, "did you mean 'vmtqn'"),
     "method kind": (dict(y=np.array([[1, NAN]]), method=3), KindError, "method must be"),

@@ -42,7 +42,8 @@ def run_line(line: str, folder: Path) -> None:
     words = shlex.split(line, comments=True)
     if words[0] == "make":
         command, folder = ["make", "-n", *words[1:]], ROOT
-    elif words[0] == "pip":
+    elif "pip" in words:
+        assert words[: words.index("pip")] == ["python3", "-m", "venv", ".venv", "&&", ".", ".venv/bin/activate", "&&"]
         extras = set(re.findall(r"\[(.*)\]", words[-1])[0].split(","))
         assert extras <= set(tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"])
         return

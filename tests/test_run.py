@@ -309,7 +309,7 @@ def test_large_arrays_in_double_take_few_steps_in_it(exact, rng, monkeypatch):
     else:
         assert set(types) == {"float32"}
         assert abs(len(types) - double.k) <= 2
-        assert off[0] == pytest.approx(off[1], rel=0.03)  # the path itself is not determined better: docs/theory.md
+        assert off[0] == pytest.approx(off[1], rel=0.03)  # the path itself is not determined better: docs/decisions.md
 
 
 class Named(NamedTuple):

@@ -29,9 +29,9 @@ class Accessor:
         self._table = table
 
     def complete(self, *args: Any, **options: Any) -> Completion:
-        """Fill what is missing: :func:`qrank.complete` of this table."""
+        """Fill what is missing: ``qrank.complete`` of this table."""
         return complete(self._table, *args, **options)
 
     def inspect(self, *args: Any, **options: Any) -> Inspection:
-        """Look at what is missing: :func:`qrank.inspect` of this table."""
+        """Look at what is missing: ``qrank.inspect`` of this table."""
         return inspect(self._table, *args, **options)

@@ -183,18 +183,18 @@ class Completion:
         return {name: [row[name] for row in rows] for name in (rows[0] if rows else {})}
 
     def update(self, new: Any, observed: Any = None, **options: Any) -> Completion:
-        """Return the completion with new slices appended, from this answer on: see :func:`qrank.api.update`."""
+        """Return the completion with new slices appended, from this answer on: see ``qrank.api.update``."""
         return PAGES["update"](self, new, observed, **options)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write all of it to an ``.npz`` file that :func:`qrank.load` reads, as a whole or not at all; nothing is pickled.
+        """Write all of it to an ``.npz`` file that ``qrank.load`` reads, as a whole or not at all; nothing is pickled.
 
         Labels, of xarray for instance, are not kept: x and error come back as plain arrays.
         """
         PAGES["save"](self, path)
 
     def report(self, path: str | os.PathLike[str], **options: Any) -> None:
-        """Write the run as one HTML page with pictures, charts and numbers: see :func:`qrank.report.write_report`."""
+        """Write the run as one HTML page with pictures, charts and numbers: see ``qrank.report.write_report``."""
         PAGES["report"](self.folded or self, path, **options)
 
     def __repr__(self) -> str:

@@ -100,7 +100,8 @@ class Layout:
     def of(cls, shape: tuple[int, ...], slice_axes: tuple[int, int]) -> Layout:
         """Check the axes against the shape; negative axes count from the end."""
         if len(shape) < 2:
-            raise InputError(f"an array of at least 2 axes is needed, this one has shape {tuple(shape)}")
+            series = ": fold a series by its period, fold=N of y[:, None], or --fold N of a .csv" if shape else ""
+            raise InputError(f"an array of at least 2 axes is needed, this one has shape {tuple(shape)}{series}")
         if 0 in shape:
             raise InputError(f"the array is empty: its shape is {tuple(shape)}")
         try:

@@ -33,11 +33,11 @@ class Array:
         self._array = array
 
     def complete(self, observed: Any = None, *args: Any, dims: Any = None, **options: Any) -> Completion:
-        """Fill what is missing: :func:`qrank.complete` of this array, slices along the two dimensions ``dims``."""
+        """Fill what is missing: ``qrank.complete`` of this array, slices along the two dimensions ``dims``."""
         return complete(self._array, observed, *args, **_axes(dims, options))
 
     def inspect(self, *args: Any, dims: Any = None, **options: Any) -> Inspection:
-        """Look at what is missing: :func:`qrank.inspect` of this array."""
+        """Look at what is missing: ``qrank.inspect`` of this array."""
         return inspect(self._array, *args, **_axes(dims, options))
 
 

@@ -62,6 +62,24 @@ def test_a_step_that_takes_long_is_not_silent(capfd, monkeypatch):
     assert capfd.readouterr().err.count("step 1 ") >= 3
 
 
+def test_a_line_that_tells_of_an_old_step_says_so():
+    watch = progress.Watch(METHODS["auto"].configured(), None)
+    watch.take(record(7, "views"))
+    assert watch.line(20.0).endswith("· 20.0 s")
+    assert "no step since" not in watch.line(29.0)
+    assert watch.line(95.0).endswith("· no step since for 1 min 15 s · 1 min 35 s")
+    watch.take(record(8, "kriging"))
+    assert watch.line(96.0).endswith("· 1 min 36 s")
+
+
+def test_lines_of_a_long_run_come_more_rarely(monkeypatch, capfd):
+    monkeypatch.setattr(progress, "EVERY", 0.01)
+    monkeypatch.setattr(progress, "RARER", 0.5)
+    with progress._lines(lambda: "now"):
+        time.sleep(1.0)
+    assert 5 <= len(capfd.readouterr().err.splitlines()) <= 14  # 0.01 s apart at first, half of the time gone by later
+
+
 @pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
 def test_a_reader_who_leaves_does_not_end_the_run(monkeypatch):
     class Gone(io.StringIO):

@@ -77,6 +77,10 @@ def test_kriging_is_for_places_and_days_not_for_text_on_a_film(film):
     assert candidates.lacks_fibres(problem.observed)
     assert "kriging" not in {one.name for one in candidates.single(problem, "balanced")}
     assert "kriging" in {one.name for one in candidates.single(problem, "best")}
+    colours = np.stack([film, 1 - film, 0 * film], axis=3)  # as unlike as colours may be
+    assert "kriging" not in {
+        one.name for one in candidates.single(Problem.of(colours, known[..., None].repeat(3, 3), (1, 2)), "balanced")
+    }
     shuffled = Problem.of(film[:, np.random.default_rng(0).permutation(40)], known, (1, 2))
     assert "kriging" in {one.name for one in candidates.single(shuffled, "balanced")}
 

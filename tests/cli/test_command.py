@@ -36,7 +36,8 @@ def test_flags_are_what_was_given(given):
     name, command, rest = group.resolve_command(outer, ["fill", "in.npy", "-o", "out.npy", *given])
     found = command.make_context(name, rest, parent=outer).params
     flags = {word: value for word, value in found.items() if isinstance(value, bool)}
-    assert flags == {word: f"--{word}" in given for word in ("quiet", "json", "grey", "integer", "missing_alpha")}
+    words = ("quiet", "json", "grey", "integer", "missing_alpha", "missing_files")
+    assert flags == {word: f"--{word}" in given for word in words}
     assert (found["source"], found["output"], found["seed"], found["report"]) == ("in.npy", "out.npy", 0, None)
 
 

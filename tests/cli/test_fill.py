@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from PIL import Image
 
 import qrank
 from cli.calling import call, one_line
@@ -363,3 +365,40 @@ def test_shape_what_is_missing_memory_and_time_are_told_first(tmp_path, low_rank
     refused = one_line(call(*words, code=2))
     assert "completing 16 x 18 x 6 with vmtqn takes about" in refused
     assert "2 kB are free" in refused
+
+
+@pytest.mark.parametrize("into", ["in", "in.zip"])
+def test_a_picture_that_lacks_in_the_numbering_is_named_and_filled_where_asked(tmp_path, into):
+    film = (qrank.data.clip()[:9, ::4, ::4] * 255).astype(np.uint8)
+    (tmp_path / "in").mkdir()
+    for k, frame in enumerate(film, 8):
+        if k != 12:
+            Image.fromarray(frame).save(tmp_path / "in" / f"img_{k:03d}.png")
+    if into == "in.zip":
+        shutil.make_archive(str(tmp_path / "in"), "zip", tmp_path / "in")
+    said = call("fill", tmp_path / into, "-o", tmp_path / "out").output
+    assert "not there, by the numbers of the others: img_012.png (--missing-files fills them)" in said
+    said = call("fill", tmp_path / into, "--missing-files", "-o", tmp_path / "whole").output
+    assert f"missing: {film[0].size} of {film.size} entries" in said
+    assert sorted(p.name for p in (tmp_path / "whole").iterdir()) == [f"img_{k:03d}.png" for k in range(8, 17)]
+    found = np.asarray(Image.open(tmp_path / "whole" / "img_012.png")).astype(float)
+    assert np.abs(found - film[4]).mean() < 0.5 * np.abs(film[3].astype(float) - film[4]).mean() + 2
+    np.testing.assert_array_equal(np.asarray(Image.open(tmp_path / "whole" / "img_011.png")), film[3])
+    assert "no picture lacks in the numbering" in one_line(
+        call("fill", tmp_path / "whole", "--missing-files", "-o", tmp_path / "x", code=2)
+    )
+
+
+def test_a_value_far_from_all_others_is_asked_about(tmp_path, low_rank):
+    x = low_rank.astype(np.float32)
+    x[2:4, 5, 1:3] = -999
+    np.save(tmp_path / "in.npy", x)
+    said = call("fill", tmp_path / "in.npy", "-o", tmp_path / "out.npy").output
+    assert "4 entries are -999, far from all others: does that stand for missing? (--missing-value=-999)" in said
+    words = ("--missing-value=-999", "--effort", "fast")
+    said = call("fill", tmp_path / "in.npy", "-o", tmp_path / "out.npy", *words).output
+    assert "missing: 4 of" in said
+    assert "far from" not in said
+    assert np.load(tmp_path / "out.npy").min() > -100
+    np.save(tmp_path / "in.npy", low_rank)
+    assert "far from" not in call("fill", tmp_path / "in.npy", "-o", tmp_path / "out.npy").output

@@ -148,3 +148,20 @@ def test_a_column_that_is_not_filled_for_a_cell_of_it_is_told(cell, tmp_path):
     assert (tmp_path / "o.csv").read_text().startswith(f"a,b,c,when\n{cell},2,x")
     (tmp_path / "t.csv").write_text("a,b\n1,2\n,3\n4,5\n")
     assert "NOT filled" not in call("fill", tmp_path / "t.csv", "-o", tmp_path / "o.csv", "--method", "tnn").output
+
+
+def test_a_long_table_that_is_not_named_as_one_is_recognised(tmp_path):
+    rows = [f"2024-01-{day:02d},s{k},{day + k}" for day in range(1, 20) for k in range(4) if (day + k) % 5]
+    (tmp_path / "long.csv").write_text("when,sensor,value\n" + "\n".join(rows + rows[:3]) + "\n")
+    said = call("fill", tmp_path / "long.csv", "-o", tmp_path / "w.csv").output
+    assert "the same times come again and again" in said
+    assert "--index time --columns sensor --values value" in said
+    words = ("--index", "when", "--columns", "sensor", "--values", "value", "--effort", "fast")
+    said = call("fill", tmp_path / "long.csv", "-o", tmp_path / "w.csv", *words).output
+    assert "3 rows say again what another row says" in said
+    assert "again and again" not in said
+    assert len(cells(tmp_path / "w.csv")) == 1 + 19 * 4
+
+
+def test_a_table_of_regular_times_is_not_taken_for_a_long_one(table, tmp_path):
+    assert "again and again" not in call("fill", table, "-o", tmp_path / "w.csv", "--fold", "none").output

@@ -151,6 +151,10 @@ def test_no_file_unknown_suffix_and_empty_array(tmp_path):
     (tmp_path / "a.txt").write_text("1 2 3")
     with pytest.raises(FileError, match=r"suffix '.txt' is unknown"):
         read(tmp_path / "a.txt")
+    for name, sentence in (("a.xlsx", "save its sheet as .csv"), ("b.nii.gz", "unpack it first"), ("c.nii", "as .npy")):
+        (tmp_path / name).write_bytes(b"PK\x03\x04")
+        with pytest.raises(FileError, match=f"{name} is .*{sentence}"):
+            read(tmp_path / name)
     with pytest.raises(FileError, match=r"suffix '.nppy' is unknown: did you mean '.npy'"):
         write(tmp_path / "a.nppy", CUBE)
     np.save(tmp_path / "e.npy", np.zeros((3, 0)))

@@ -243,7 +243,7 @@ def test_long_tables_in_no_order_keep_their_rows_first():
         (("time", "sensr", "value"), "did you mean 'sensor'"),
         (("time", "sensor", "side"), "'side' holds no numbers"),
         (("time", "time", "value"), "three different columns"),
-        (("side", "sensor", "value"), "more than one row for north, s0"),
+        (("side", "sensor", "value"), r"has [\d.]+ and [\d.]+ for north, s0, which must have one value"),
     ],
 )
 def test_long_tables_that_are_none(names, sentence):
@@ -251,6 +251,22 @@ def test_long_tables_that_are_none(names, sentence):
     assert frame is not None
     with pytest.raises(InputError, match=sentence):
         table_of(frame, *names)
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_rows_that_say_the_same_twice_count_once(kind):
+    some, whole = long_table("by time")
+    again = some.iloc[[0, 5, 9]]
+    empty = some.iloc[[7]].assign(value=np.nan)  # one of the two knows the value
+    given = pd.concat([some.iloc[:7], empty, some.iloc[7:], again], ignore_index=True)
+    given = given if kind == "pandas" else pl.from_pandas(given)
+    names = {"index": "time", "columns": "sensor", "values": "value", "effort": "fast"}
+    once, twice = (qrank.complete(one, **names).x for one in (some, given))
+    twice = twice if kind == "pandas" else twice.to_pandas()
+    assert len(twice) == len(whole)
+    np.testing.assert_array_equal(
+        twice.sort_values(["time", "sensor"])["value"], once.sort_values(["time", "sensor"])["value"]
+    )
 
 
 def test_without_pandas_the_accessor_is_one_sentence():

@@ -88,7 +88,7 @@ def complete(
         ``"paper"`` sets exactly the paper's parameters and stopping rule; the default starts mu from the data and stops
         on relative residuals.
     on_step
-        Called with the :class:`Record` of every step; a true answer stops the run.
+        Called with the ``Record`` of every step; a true answer stops the run.
     progress
         Show where the run is: a live line in a terminal (where rich is installed), a widget in a notebook, a plain line every
         few seconds on stderr everywhere else. By default nothing is shown.
@@ -129,11 +129,11 @@ def complete(
         step.
     earlier
         The result of an earlier run of the same method to go on from: of the same array with more known, or of one to which
-        slices were appended at the end of one axis. A few steps do then (:meth:`Completion.update` appends).
+        slices were appended at the end of one axis. A few steps do then (``Completion.update`` appends).
     **options
         Those of the method: ``effort``, ``tol``, ``max_steps``, ``rho``, ``mu0``, ``penalty``, ``update_every``, ``r``, …;
         ``noise``: the standard deviation of what is known, or "auto", which estimates it (``result.noise``);
-        ``outliers``: some of it is wrong (:func:`qrank.separate`).
+        ``outliers``: some of it is wrong (``qrank.separate``).
 
     Returns
     -------

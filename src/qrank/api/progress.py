@@ -18,7 +18,9 @@ from ..result import OnStep, Record
 from ..text import duration
 
 WINDOW = 20  # steps that the estimate of the time left looks back on
-EVERY = 4.0  # seconds between two plain lines; a run that is shorter has none
+EVERY = 4.0  # seconds between two plain lines at least; a run that is shorter has none
+RARER = 0.05  # and at least this part of the time that the run has taken, so that hours do not fill a screen
+LONG = 10.0  # seconds without a step after which a line says so
 OFTEN = 0.2  # seconds between two updates of a widget
 Show = Callable[[str], Any]
 
@@ -69,13 +71,14 @@ class Watch:
         self.record: Record | None = None
         self.left: float | None = None
         self._run, self._eta = "", Eta(method.tol, method.max_steps)
+        self._taken: float | None = None  # when the line first told of the last step
 
     def take(self, record: Record) -> None:
         """Take a step in."""
         if record.run != self._run:  # its residuals are its own
             self._run, self._eta = record.run, Eta(self.method.tol, self.method.max_steps)
         self.left = self._eta.left(record.step, record.seconds, _residual(record))
-        self.record = record
+        self.record, self._taken = record, None
 
     def line(self, elapsed: float) -> str:
         """Return where the run is, after so many seconds."""
@@ -89,6 +92,9 @@ class Watch:
         parts = [f"{name}: step {record.step}", f"residual {_residual(record):.1e}"]
         if record.holdout is not None:
             parts.append(f"hold-out error {record.holdout:.4g}")
+        self._taken = elapsed if self._taken is None else self._taken
+        if elapsed - self._taken >= LONG:  # a candidate of `auto` that has not made a step yet, or a step that is large
+            parts.append(f"no step since for {duration(elapsed - self._taken)}")
         return " · ".join([*parts, duration(elapsed) + ("" if left is None else f", about {duration(left)} left")])
 
 
@@ -186,10 +192,10 @@ def _in_html(text: str) -> str:
 @contextmanager
 def _lines(line: Callable[[], str]) -> Iterator[Show]:
     """A line on stderr every few seconds, from a thread of its own: a single step may take minutes."""
-    over, stream = threading.Event(), sys.stderr
+    over, stream, start = threading.Event(), sys.stderr, time.perf_counter()
 
     def write() -> None:
-        while not over.wait(EVERY):
+        while not over.wait(max(EVERY, RARER * (time.perf_counter() - start))):
             try:
                 stream.write(line() + "\n")
                 stream.flush()

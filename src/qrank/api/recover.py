@@ -50,7 +50,7 @@ def recover(
     shape
         That of the array; taken from a mask, and from ``dims`` where the operator has them.
     slice_axes, method, preset, on_step, progress, rng, bounds
-        As for :func:`qrank.complete`. Methods that need known entries are refused in a sentence.
+        As for ``qrank.complete``. Methods that need known entries are refused in a sentence.
     **options
         Those of the method; ``noise``: the standard deviation of the measurements' errors (none: they are exact).
 

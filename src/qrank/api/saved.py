@@ -27,7 +27,7 @@ Arrays = dict[str, np.ndarray]
 
 
 def save(result: Completion, path: str | os.PathLike[str]) -> None:
-    """Write a completion to a file that :func:`load` reads; see :meth:`qrank.Completion.save`."""
+    """Write a completion to a file that ``load`` reads; see ``qrank.Completion.save``."""
     arrays: Arrays = {"x": _plain(result.x), "observed": _plain(result.observed)}
     for name in OPTIONAL:
         if getattr(result, name) is not None:
@@ -53,7 +53,7 @@ def save(result: Completion, path: str | os.PathLike[str]) -> None:
 
 
 def load(path: str | os.PathLike[str]) -> Completion | Matrix:
-    """Read what :meth:`qrank.Completion.save` wrote, or a transform that ``result.transform.save`` wrote.
+    """Read what ``qrank.Completion.save`` wrote, or a transform that ``result.transform.save`` wrote.
 
     >>> import tempfile
     >>> from qrank import complete

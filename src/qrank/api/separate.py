@@ -17,11 +17,11 @@ def separate(
     Parameters
     ----------
     y, observed, method
-        As for :func:`qrank.complete`; entries may be missing, too.
+        As for ``qrank.complete``; entries may be missing, too.
     kind
         "entries": single values are wrong (dead pixels, a moving foreground); "fibres": whole fibres along the third mode are.
     **options
-        Those of :func:`qrank.complete` and of the method; ``noise``: there is noise of this standard deviation besides;
+        Those of ``qrank.complete`` and of the method; ``noise``: there is noise of this standard deviation besides;
         ``outlier_weight``: other than Lu et al.'s, which needs no tuning.
 
     Returns
@@ -46,7 +46,7 @@ def denoise(y: Any, sigma: float | str = "auto", method: str | Method = "auto", 
     """Take noise away from an array of which nothing is missing, or fill it as well where something is.
 
     ``sigma``: the standard deviation of the noise, in y's unit; "auto" estimates it (``result.noise``). All else is as for
-    :func:`qrank.complete`.
+    ``qrank.complete``.
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)

@@ -18,7 +18,7 @@ def update(
     """Return the completion of the earlier array with new slices appended, in a small part of the steps of a new run.
 
     ``new`` has the shape of the earlier array but for ``axis``, along which it is appended: the only axis beside the two of a
-    slice, or one that must be named where there are several. What is missing in it is marked as for :func:`qrank.complete`;
+    slice, or one that must be named where there are several. What is missing in it is marked as for ``qrank.complete``;
     ``options`` are those of that function: ``on_step``, ``rng``, ``bounds``, ``checkpoint``. The answer is a plain array.
 
     >>> rng = np.random.default_rng(0)

@@ -207,7 +207,7 @@ def _fast(
     except Stopped:
         found, stopped = runner.done[name], True
     seconds = time.perf_counter() - begun
-    plan = Plan(((name, candidate.method, None),))
+    plan = Plan(((name, candidate.method, None),), steps=(len(found.records),))
     choice = Choice((Trial(name, None, 1.0, seconds),), 0, "nothing was tried", seconds, plan=plan)
     return Chosen(found.x, None, Status.INTERRUPTED if stopped else found.status, found.records, choice)
 

@@ -131,10 +131,13 @@ def spoilt_picture(problem: Problem) -> bool:
     """Return whether the plane in which fibres are missing is a picture: text on a film, a dead pixel of a cube.
 
     Then what is nearby tells of a hole. Kriging, which takes minutes there, is for places and days whose order means little. (The
-    clips and the cube at hand have at most 0.41 in their planes, the stations of the metro 0.69 to 0.78.)
+    clips and the cube at hand have at most 0.41 in their planes, the stations of the metro 0.69 to 0.78.) Colours, which may
+    differ as they like, are no side of a picture.
     """
-    lost = int(np.argmax([np.count_nonzero(~problem.settled.any(axis=a)) * n for a, n in enumerate(problem.y.shape)]))
-    return bool((np.delete(problem.smoothness, lost) < PLAIN).all())
+    shape = problem.y.shape
+    lost = int(np.argmax([np.count_nonzero(~problem.settled.any(axis=a)) * n for a, n in enumerate(shape)]))
+    sides = [a for a, n in enumerate(shape) if a != lost and n > SHORT]
+    return bool(sides) and bool((problem.smoothness[sides] < PLAIN).all())
 
 
 def lost_planes(observed: np.ndarray) -> int | None:

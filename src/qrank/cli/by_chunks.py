@@ -83,8 +83,8 @@ class Holes(NamedTuple):
     @classmethod
     def of(cls, lacking: options.MissingOptions, drop: float | None) -> Holes:
         """Return what the options say is missing; what cannot be found chunk by chunk is refused."""
-        if lacking.missing_alpha or lacking.ignore is not None:
-            raise InputError(f"--missing-alpha and --ignore {BY_CHUNKS}")
+        if lacking.missing_alpha or lacking.missing_files or lacking.ignore is not None:
+            raise InputError(f"--missing-alpha, --missing-files and --ignore {BY_CHUNKS}")
         ends = lacking.missing_below, lacking.missing_above
         return cls(lacking.missing_value, lacking.missing_mask_file, *ends, drop)
 

@@ -108,7 +108,7 @@ def fill(
     holdout = (0.0 if chooses else 0.01) if holdout is None else holdout
     settings = {"patch": side, "rng": rng, "holdout": holdout, "checkpoint": kept, "ignore": left}
     settings |= limits.settings(loaded, known) | table.settings(loaded, configured.fit.exact)
-    said = table.said(loaded, configured.fit.exact) + lacking.said(loaded, left)
+    said = table.said(loaded, configured.fit.exact) + lacking.said(loaded, gone, left)
     said += limits.said(loaded, settings["bounds"]) + why
     job = Job(loaded, layout, gone, hidden, gone | hidden, configured, work_type, settings, said)
     with told_truly(output):

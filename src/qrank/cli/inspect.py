@@ -50,7 +50,7 @@ def inspect(
         return
     out = screen()
     out.print(f"{source}: {loaded.kind}, {sizes(loaded.data.shape, loaded.axes)}")
-    for line in [*table.said(loaded), *lacking.said(loaded, left), *why]:
+    for line in [*table.said(loaded), *lacking.said(loaded, missing, left), *why]:
         out.print(line)
     out.print(f"slices: {' x '.join(loaded.axes[axis] for axis in found.slice_axes)}")
     for line in found.lines():

@@ -11,7 +11,8 @@ from typer import Option
 
 from ..api import guess
 from ..files import Loaded, missing_mask, read
-from ..files.missing import mask_from, opaque
+from ..files.missing import mask_from, opaque, outlying
+from ..files.numbering import lost, with_lost
 from ..tensor import Layout
 from . import complete as offered
 from .tables import TableOptions
@@ -25,6 +26,9 @@ MissingBelow = Annotated[float | None, Option(help="Entries below this are missi
 MissingAbove = Annotated[float | None, Option(help="Entries above this are missing (saturated pixels).")]
 MissingAlpha = Annotated[
     bool, Option("--missing-alpha", help="Pixels that are wholly transparent are missing; filled, they are opaque.")
+]
+MissingFiles = Annotated[
+    bool, Option("--missing-files", help="Pictures that lack in the numbering of a folder are missing, and written.")
 ]
 Ignore = Annotated[
     Path | None, Option(help="Picture, array or video; where it is not zero (land), entries are left as they are.")
@@ -85,6 +89,7 @@ class MissingOptions:
     missing_below: MissingBelow = None
     missing_above: MissingAbove = None
     missing_alpha: MissingAlpha = False
+    missing_files: MissingFiles = False
     ignore: Ignore = None
 
     @property
@@ -94,17 +99,25 @@ class MissingOptions:
 
     def masks(self, loaded: Loaded) -> tuple[Loaded, np.ndarray, np.ndarray | None]:
         """Return the file as it will be when filled, True where an entry is missing, and True where it is left as it is."""
+        loaded, lost = with_lost(loaded) if self.missing_files else (loaded, False)
         ends: dict[str, Any] = {"below": self.missing_below, "above": self.missing_above}
         alpha = {"alpha": True} if self.missing_alpha else {}
-        gone = missing_mask(loaded, value=self.missing_value, mask_file=self.missing_mask_file, **ends, **alpha)
+        gone = lost | missing_mask(loaded, value=self.missing_value, mask_file=self.missing_mask_file, **ends, **alpha)
         left = None if self.ignore is None else mask_from(self.ignore, loaded)
         gone = gone if left is None else gone & ~left
         return opaque(loaded, gone) if self.missing_alpha else loaded, gone, left
 
-    def said(self, loaded: Loaded, left: np.ndarray | None) -> list[str]:
+    def said(self, loaded: Loaded, gone: np.ndarray, left: np.ndarray | None) -> list[str]:
         """Return what was made of the data without being asked, or is not filled, in words."""
         nodata = loaded.meta.get("nodata")
         lines = [] if nodata is None else [f"nodata: {nodata:g} in the file stands for a missing entry"]
+        if not self.missing_files and (lacking := lost(loaded)):
+            names = ", ".join(list(lacking.values())[:3]) + (", …" if len(lacking) > 3 else "")
+            lines.append(f"not there, by the numbers of the others: {names} (--missing-files fills them)")
+        if (far := outlying(loaded.data, gone if left is None else gone | left)) is not None:
+            lines.append(
+                f"{far[1]} entries are {far[0]:g}, far from all others: does that stand for missing? (--missing-value={far[0]:g})"
+            )
         return (
             lines if left is None else [*lines, f"ignored: {left.sum()} entries ({left.mean():.1%}) stay as they are"]
         )

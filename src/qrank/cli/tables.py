@@ -13,7 +13,7 @@ from ..api.units import OWN, SAME, UNEQUAL
 from ..errors import InputError
 from ..files import Loaded
 from ..files.table_files import arranged
-from ..tables import are_counts, inequality
+from ..tables import Wide, are_counts, inequality
 
 TABLE = "Tables"
 Fold = Annotated[
@@ -78,9 +78,16 @@ class TableOptions:
         lines = []
         for name, cell in getattr(getattr(table, "frame", None), "unread", []):
             lines.append(f"the column '{name}' has empty cells and is NOT filled: '{cell}' in it is no number")
+        if table is not None and table.twice:
+            lines.append(f"{table.twice} rows say again what another row says: each is taken once")
         if folding is not None:
             guessed = " (guessed from the time stamps; --fold none leaves the table as it is)"
             lines.append(folding.said + (guessed if self.fold is None else ""))
+        elif isinstance(table, Wide) and table.looks_long:
+            lines.append(
+                "the same times come again and again: if each row is one measurement, name the columns, as in"
+                " --index time --columns sensor --values value"
+            )
         elif table is not None and self.fold is None:
             why = "its time stamps are not regular, or too few"
             why = "its rows have no time stamps" if table.stamps is None else why

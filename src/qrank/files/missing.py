@@ -60,6 +60,35 @@ def missing_mask(
     return missing
 
 
+def outlying(data: np.ndarray, missing: np.ndarray) -> tuple[float, int] | None:
+    """Return a value that may stand for missing entries, and how many have it: the least or the largest, known more than once.
+
+    It must be farther from all others than these are from each other.
+
+    >>> outlying(np.array([1.0, -999, 3, 8, -999]), np.zeros(5, bool)), outlying(np.array([0, 1, 0, 1]), np.zeros(4, bool))
+    ((-999.0, 2), None)
+    """
+    there = ~missing
+    if data.dtype.kind not in "iuf" or not there.any():
+        return None
+    least, most = _ends(data, there)
+    for end, other in ((least, most), (most, least)):
+        rest = there & (data != end)
+        count = int(np.count_nonzero(there)) - int(np.count_nonzero(rest))
+        if count > 1 and rest.any():
+            low, high = _ends(data, rest)
+            nearest = low if end == least else high
+            if 0 < abs(float(other) - float(nearest)) < abs(float(nearest) - float(end)):
+                return float(end), count
+    return None
+
+
+def _ends(data: np.ndarray, there: np.ndarray) -> tuple:
+    """Return the least and the largest of some entries."""
+    limits = np.iinfo(data.dtype) if data.dtype.kind in "iu" else np.finfo(data.dtype)
+    return np.min(data, where=there, initial=limits.max), np.max(data, where=there, initial=limits.min)
+
+
 def _transparent(loaded: Loaded) -> np.ndarray:
     """Return True where a pixel is wholly transparent."""
     alpha = loaded.meta.get("alpha")

@@ -41,6 +41,16 @@ READABLE = {
     "csv": "a table",
     "parquet": "a parquet file",
 }
+SHEET, VOLUME = (
+    "a spreadsheet, which is not read: save its sheet as .csv",
+    "a volume, which is not read: save its array as .npy",
+)
+NOT_READ = {  # what people have, and what to make of it
+    **dict.fromkeys((".xlsx", ".xls", ".ods"), SHEET),
+    **dict.fromkeys((".nii", ".dcm"), VOLUME),
+    **dict.fromkeys((".feather", ".arrow"), "an Arrow file, which is not read: save it as .parquet"),
+    **dict.fromkeys((".gz", ".bz2", ".xz", ".tar", ".7z"), "packed: unpack it first"),
+}
 
 # First bytes.
 PNG = b"\x89PNG"
@@ -104,6 +114,8 @@ def kind_of(path: Path) -> str:
         return "zarr" if is_store(path) or path.suffix.lower() == ".zarr" else "images"
     if not path.is_file():
         raise FileError(f"{path} is a pipe or a device, not a file: write what comes out of it to a file first")
+    if path.suffix.lower() in NOT_READ:
+        raise FileError(f"{path} is {NOT_READ[path.suffix.lower()]}")
     if KIND_OF_SUFFIX.get(path.suffix.lower()) == "csv":
         return "csv"  # text may begin like anything
     return _kind_of_head(first_bytes(path, 16), path) or kind_of_suffix(path)

@@ -92,7 +92,7 @@ def pace(problem: Problem) -> float:
 
     What is known spreads to what is missing step by step, the slower the less is known, and mu must not outrun it: too large
     a rho costs decibels where p is small, and takes a whole frame for lost of which only a little is known. So p is what is
-    known around missing entries, not over all: `known_around`. The numbers are fitted; docs/theory.md has the measurements.
+    known around missing entries, not over all: `known_around`. The numbers are fitted; docs/decisions.md has the measurements.
 
     >>> observed = np.random.default_rng(0).random((20, 30, 40)) < 0.3
     >>> lost = observed.copy()

@@ -151,7 +151,7 @@ class Recipe(Method):
     def _resumed(self, problem: Problem, work: Workspace) -> State:
         """Start from an earlier answer with a mu under which most of it stays: a few steps bring new entries in.
 
-        mu then grows fast and the schedule ends after AGAIN_STEPS; docs/theory.md has what that costs and how near it comes. A
+        mu then grows fast and the schedule ends after AGAIN_STEPS; docs/update.md has what that costs and how near it comes. A
         ``rho`` that is given, or asked for by the penalty, is kept, and the run then ends by its residuals.
         """
         kind, prior = kernels.of(problem.y), self.prior(problem)
@@ -248,7 +248,7 @@ class MOTQN(Learning):
     """Manifold optimisation: Cayley steps on the Stiefel manifold.
 
     The paper descends the nuclear norm, ``penalty="nuclear"``. A mild log-sum takes no longer and completes nearly all that
-    was measured better (docs/theory.md), so it is the default here.
+    was measured better (docs/decisions.md), so it is the default here.
     """
 
     name: ClassVar[str] = "motqn"

@@ -50,7 +50,7 @@ FULL = 0.6  # and if it is below this part of what it could be
 LINGER = 15  # steps at the level of the noise
 SMALLER = 1.8  # measured: what the many small pieces of views take beside the operations in them
 AGAIN, AGAIN_STEPS, AGAIN_RELAX = (
-    1.2,
+    1.3,
     5,
     1.3,
 )  # a resumed run: sigma falls by so much a step, so many, T goes so far beyond X

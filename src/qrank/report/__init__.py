@@ -65,7 +65,7 @@ def write_report(
     Parameters
     ----------
     result
-        What :func:`qrank.complete` returned.
+        What ``qrank.complete`` returned.
     path
         The file to write; it is replaced as a whole or not at all.
     title

@@ -55,7 +55,7 @@ def compare(
     draws
         How many masks are drawn for each rate; all methods see the same ones.
     pattern
-        A name from ``qrank.data.PATTERNS`` (:func:`qrank.data.observed` says what they are), or a boolean array,
+        A name from ``qrank.data.PATTERNS`` (``qrank.data.observed`` says what they are), or a boolean array,
         True where an entry is seen: then there is one mask, and ``rates`` and ``draws`` say nothing.
     slice_axes
         The two axes that form a frontal slice.

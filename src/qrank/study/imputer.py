@@ -35,7 +35,7 @@ class TensorImputer(*BASES):  # pyright: ignore[reportUntypedBaseClass]
     Parameters
     ----------
     method, slice_axes, preset, rng, holdout, patch, bounds, **options
-        Those of :func:`qrank.complete`; options of the method (``tol``, ``effort``, …) are given by name.
+        Those of ``qrank.complete``; options of the method (``tol``, ``effort``, …) are given by name.
     fold
         Shape that the features of a sample are arranged in: ``(7, 24)`` of 168 columns makes hours of days; ``(24,)`` makes as
         many rows of 24 as there are. ``slice_axes`` are then axes of (samples, \\*fold). Arrays of more axes need none.
@@ -44,7 +44,7 @@ class TensorImputer(*BASES):  # pyright: ignore[reportUntypedBaseClass]
 
     Attributes
     ----------
-    result_ : the :class:`qrank.Completion`; ``transform_``, its learned transform
+    result_ : the ``qrank.Completion``; ``transform_``, its learned transform
     subspace_ : mean, directions and variances of the samples, against which new ones are completed
 
     >>> y = np.outer(np.arange(1.0, 7), np.arange(1.0, 7))[:, :, None] * np.ones(4)

@@ -64,7 +64,7 @@ def table_of(frame: Frame, index: Any = None, columns: Any = None, values: Any =
         raise InputError(
             "a long table needs index, columns and values: the names of its time, sensor and number columns"
         )
-    return Long(frame, *map(frame.position, (index, columns, values)))
+    return Long.of(frame, *map(frame.position, (index, columns, values)))
 
 
 def moments(values: np.ndarray, known: np.ndarray, axes: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:

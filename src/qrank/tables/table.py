@@ -51,6 +51,28 @@ class Wide:
             return None
         return self.frame.header_stamps()
 
+    @property
+    def twice(self) -> int:
+        """Rows that were left out: none."""
+        return 0
+
+    @property
+    def looks_long(self) -> bool:
+        """Whether times come again and again, once for each of the labels in another column: a long table, perhaps."""
+        if self._rows is None:
+            return False
+        times = _code(self._rows)
+        if times.max() + 1 > len(times) / 2:
+            return False
+        others = (i for i in range(len(self.frame.names)) if i not in (self.index, *self.numbers[-1:]))
+        for i in others:
+            labels = _code(self.frame.labels(i))
+            if 1 < labels.max() + 1 < len(labels) / 2 and len(
+                np.unique(np.stack([times, labels]), axis=1).T
+            ) > 0.9 * len(times):
+                return True
+        return False
+
     @cached_property
     def array(self) -> np.ndarray:
         """The numbers, NaN where missing: times x sensors."""
@@ -105,6 +127,30 @@ class Long:
     index: int
     columns: int
     values: int
+    twice: int = 0  # rows that said again what another one says, and were left out
+
+    @classmethod
+    def of(cls, frame: Frame, index: int, columns: int, values: int) -> Long:
+        """Return a long table; of rows for one time and sensor one is kept, unless their values differ."""
+        table = cls(frame, index, columns, values)
+        value, cell = frame.values(values), table._cell
+        order = np.lexsort((np.isnan(value), cell))  # stable: of each cell the first row that has a value is first
+        starts = np.diff(cell[order], prepend=-1) > 0
+        kept = order[starts]
+        if len(kept) == frame.rows:
+            return table
+        its, own = value[kept][np.cumsum(starts) - 1], value[order]
+        apart = np.flatnonzero(~np.isnan(own) & (own != its))
+        if apart.size:
+            row = order[apart[0]]
+            pair = (frame.labels(index)[row], frame.labels(columns)[row])
+            raise InputError(
+                f"the long table has {its[apart[0]]:g} and {value[row]:g} for {pair[0]}, {pair[1]}, which must have one value:"
+                " join such rows first, by their mean for instance"
+            )
+        kept = np.sort(kept)
+        once = frame.gather([kept] * len(frame.names))
+        return cls(once, index, columns, values, frame.rows - len(kept))
 
     def __post_init__(self) -> None:
         if self.frame.rows == 0:
@@ -113,11 +159,6 @@ class Long:
             raise InputError("index, columns and values must be three different columns of a long table")
         if self.values not in self.frame.numbers:
             raise InputError(f"the column '{self.frame.names[self.values]}' holds no numbers to be filled")
-        if len(np.unique(self._cell)) < self.frame.rows:
-            _, at, count = np.unique(self._cell, return_index=True, return_counts=True)
-            row = at[np.argmax(count > 1)]
-            pair = (self.frame.labels(self.index)[row], self.frame.labels(self.columns)[row])
-            raise InputError(f"the long table has more than one row for {pair[0]}, {pair[1]}: join them first")
 
     @cached_property
     def _codes(self) -> tuple[np.ndarray, np.ndarray]:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Transform:
-    """What all transforms share; :meth:`forward` and :meth:`backward` are theirs."""
+    """What all transforms share; ``forward`` and ``backward`` are theirs."""
 
     n3: int
     r: int
@@ -82,7 +82,7 @@ class Transform:
         return np.moveaxis(self.forward(np.ascontiguousarray(layout.stack(np.asarray(x)))), 0, 2)
 
     def save(self, path: str | Path) -> None:
-        """Write Q to an ``.npz`` file that :func:`load` reads."""
+        """Write Q to an ``.npz`` file that ``load`` reads."""
         with saving(Path(path)) as temporary, temporary.open("wb") as file:  # by a path NumPy would add a suffix
             np.savez(file, q=self.matrix)
 
@@ -177,7 +177,7 @@ def checked_matrix(q: Any) -> np.ndarray:
 
 
 def load(path: str | Path) -> Matrix:
-    """Read a transform that :meth:`Transform.save` wrote."""
+    """Read a transform that ``Transform.save`` wrote."""
     try:
         with np.load(path, allow_pickle=False) as file:
             return Matrix(file["q"])
