@@ -29,6 +29,13 @@ METHODS = [
 ]
 
 
+@pytest.fixture(autouse=True)
+def _no_libraries(monkeypatch):
+    """Memory of some kilobytes is for the data alone here."""
+    monkeypatch.setattr(chunked.space, "LIBRARIES", 0)
+    monkeypatch.setattr(chunked.space, "LEAST", 0)
+
+
 def clip(shape=(20, 18, 16)):
     rng = np.random.default_rng(3)
     return low_rank(rng, shape), rng.random(shape) < 0.6

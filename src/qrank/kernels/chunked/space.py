@@ -22,12 +22,14 @@ from typing import Any
 import numpy as np
 
 from ...errors import FileError, InputError, need
+from ...text import in_bytes
 from .. import threads
 from .store import Disk, Memory, Store
 
 SHARE = 16  # chunks that a task may hold at a time: T, X, Y, the mask, what is made of them, and what libraries keep
 COPIES = 8  # arrays of the data's size that a run in memory holds at the worst
-LIBRARIES = 220 << 20  # bytes that a process takes before it has any data
+LIBRARIES = 245_000_000  # bytes that a process takes before it has any data
+LEAST = 50_000_000  # bytes besides, with fewer of which nothing is begun
 BUSY = 4  # tasks for each thread in a pass: so many that none waits long for the last
 SMALL = 1 << 16  # numbers of a matrix that is sent along with a task; larger ones are kept like chunks
 
@@ -111,10 +113,10 @@ class Space:
         if self.memory is None:
             return
         room = self.memory * (1 if self.together else self.slots)
-        if SHARE * largest + min(2 * LIBRARIES, room // 2) > room and largest > self.chunk:
+        if SHARE * largest > room and largest > self.chunk:
             raise InputError(
-                f"the array's chunks of {largest / 1e6:.3g} MB are too large for {room / 1e6:.3g} MB of memory: give more, or"
-                " store the array in smaller chunks"
+                f"the array's chunks of {in_bytes(largest)} are too large: a process that works on one at a time needs"
+                f" {in_bytes(SHARE * largest + LIBRARIES)} of memory; give it that, or store the array in smaller chunks"
             )
 
     def fits(self, what: str, numbers: int, dtype: np.dtype) -> None:
@@ -174,7 +176,7 @@ def parts_of(length: int, most: int, whole: int = 1) -> list[Part]:
 def chunk_size() -> int:
     """Return how many bytes a chunk may have where tasks are computed now."""
     most, memory = _bytes("array.chunk-size") or 1 << 27, scheduler()[2]
-    return most if memory is None else max(1, min(most, (memory - min(memory // 2, LIBRARIES)) // SHARE))
+    return most if memory is None else max(1, min(most, memory // SHARE))
 
 
 def gently(array: Any) -> dict[str, Any]:
@@ -185,7 +187,7 @@ def gently(array: Any) -> dict[str, Any]:
 
 
 def scheduler() -> tuple[Any, int, int | None]:
-    """Return the client of a cluster or None, how many tasks run at a time, and the bytes for each; None: no limit."""
+    """Return the client of a cluster or None, how many tasks run at a time, and the bytes for the data of each; None: no limit."""
     base, config = need("dask.base", "dask", "working on Dask arrays"), need("dask", "dask", "").config
     get = base.get_scheduler()
     client = getattr(get, "__self__", None)
@@ -197,12 +199,23 @@ def scheduler() -> tuple[Any, int, int | None]:
             workers = client.scheduler_info()["workers"].values()
         if not workers:
             raise InputError("the cluster has no workers")
-        own = [one["memory_limit"] // one["nthreads"] for one in workers if one["memory_limit"]]
-        return client, sum(one["nthreads"] for one in workers), min([*own, *([limit] if limit else [])], default=None)
+        limits = ([n for n in (one["memory_limit"], limit) if n] for one in workers)
+        own = [_left(min(some), one["nthreads"]) for some, one in zip(limits, workers, strict=True) if some]
+        return client, sum(one["nthreads"] for one in workers), min(own, default=None)
     if get is not None and getattr(get, "__module__", "") == "dask.local":
-        return None, 1, limit
+        return None, 1, limit and _left(limit, 1)
     slots = config.get("num_workers", None) or need("dask.system", "dask", "").CPU_COUNT  # as many as Dask itself takes
-    return None, slots, limit and limit // slots
+    return None, slots, limit and _left(limit, slots)
+
+
+def _left(limit: int, tasks: int) -> int:
+    """Return what is left to each task of a process that may take so many bytes."""
+    if limit < LIBRARIES + LEAST:
+        raise InputError(
+            f"{limit / 1e6:.3g} MB of memory are too few: a process takes about {LIBRARIES / 1e6:.0f} MB before it has any data;"
+            f" give it {(LIBRARIES + LEAST) / 1e6:.0f} MB or more"
+        )
+    return (limit - LIBRARIES) // tasks
 
 
 def _processes() -> bool:
