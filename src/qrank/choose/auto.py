@@ -23,10 +23,9 @@ from .final import finals
 from .hide import hidden
 from .mixture import Mixture
 from .part import part
-from .runner import FEW as FEW
-from .runner import Runner, Stopped
+from .runner import FEW, Runner, Stopped
 from .signs import signs_of
-from .told import known_range, lost_with_others, spread_of
+from .told import known_range, lost_with_others, spread_of, told_error, were_hidden
 from .weigh import PAYS, Spread, calibrated, clearly_better, weights
 
 PART = 1_200_000  # entries of the part that candidates are tried on
@@ -92,7 +91,7 @@ def tried(problem: Problem, auto: Auto, rng: np.random.Generator, on_step: OnSte
         _try_all(trial, auto.effort, auto.noise_level)
     except Stopped:
         trial.stopped = True
-    return Tried(trial, box, *_weighed(trial, region, box is not None), _were_hidden(trial.problem, auto))
+    return Tried(trial, box, *_weighed(trial, region, box is not None), were_hidden(trial.problem, auto))
 
 
 def choose(problem: Problem, auto: Auto, rng: np.random.Generator, on_step: OnStep | None, journal: Journal) -> Chosen:
@@ -145,34 +144,6 @@ def choose(problem: Problem, auto: Auto, rng: np.random.Generator, on_step: OnSt
     )
     choice = replace(found.choice, trials=trials, seconds=time.perf_counter() - begun, plan=plan)
     return Chosen(x, error, Status.INTERRUPTED if final.stopped else main.status, records, choice, judged)
-
-
-def told_error(
-    problem: Problem, x: np.ndarray, spread: np.ndarray, blind: np.ndarray, judged: bool, s2: float
-) -> np.ndarray:
-    """Return the standard errors, made of the spread in place, and put what is known exactly into x.
-
-    Of what is known with noise of variance s2 the other entries tell with the error e that missing ones have, and the two together have
-    the variance e^2 s2 / (e^2 + s2). Where nothing that was hidden tells of entries, they may be anywhere among the known values.
-    """
-    if s2 > 0:
-        error = spread
-        np.copyto(error, error * np.sqrt(s2 / (np.square(error) + s2)), where=problem.observed)
-    else:
-        np.copyto(x, problem.y, where=problem.observed, casting="same_kind")
-        error = np.multiply(spread, ~problem.observed, out=spread)
-    if not judged:
-        np.copyto(error, np.maximum(error, problem.spread), where=blind)
-    return error
-
-
-def _were_hidden(problem: Problem, auto: Auto) -> bool:
-    """Return whether of the hidden entries about as many as of the missing ones are such that low rank says nothing of them."""
-    blind = auto.undetermined(problem)
-    at = np.zeros(problem.y.shape, dtype=bool)
-    at.reshape(-1)[problem.held_out] = True
-    missing = ~problem.settled & ~at
-    return bool(blind[at].mean() >= blind[missing].mean() / 2) if at.any() and missing.any() else False
 
 
 def _kept_back(problem: Problem, rng: np.random.Generator) -> np.ndarray:

@@ -14,11 +14,12 @@ from ..methods.schedule import AGAIN_STEPS
 from ..methods.views import Views
 from ..problem import Problem
 from ..result import Choice, OnStep, Plan, Status, Trial
-from .auto import Chosen, known_range, told_error
+from .auto import Chosen
 from .candidates import SMALL, Candidate
 from .mixture import Mixture
 from .runner import Runner, Stopped
 from .signs import signs_of
+from .told import known_range, told_error
 from .weigh import Spread
 
 MOST = 9  # steps of all runs together: a new run takes 45 and more, for it tries `views` before it runs them

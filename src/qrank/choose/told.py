@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..methods import Auto
 from ..methods.fill import Fill
 from ..problem import Problem
 from . import candidates
@@ -75,3 +76,31 @@ def known_range(problem: Problem) -> tuple[float, float]:
     """Return the least and the largest known value, scaled."""
     known = problem.y[problem.observed]
     return float(known.min()), float(known.max())
+
+
+def told_error(
+    problem: Problem, x: np.ndarray, spread: np.ndarray, blind: np.ndarray, judged: bool, s2: float
+) -> np.ndarray:
+    """Return the standard errors, made of the spread in place, and put what is known exactly into x.
+
+    Of what is known with noise of variance s2 the other entries tell with the error e that missing ones have, and the two together have
+    the variance e^2 s2 / (e^2 + s2). Where nothing that was hidden tells of entries, they may be anywhere among the known values.
+    """
+    if s2 > 0:
+        error = spread
+        np.copyto(error, error * np.sqrt(s2 / (np.square(error) + s2)), where=problem.observed)
+    else:
+        np.copyto(x, problem.y, where=problem.observed, casting="same_kind")
+        error = np.multiply(spread, ~problem.observed, out=spread)
+    if not judged:
+        np.copyto(error, np.maximum(error, problem.spread), where=blind)
+    return error
+
+
+def were_hidden(problem: Problem, auto: Auto) -> bool:
+    """Return whether of the hidden entries about as many as of the missing ones are such that low rank says nothing of them."""
+    blind = auto.undetermined(problem)
+    at = np.zeros(problem.y.shape, dtype=bool)
+    at.reshape(-1)[problem.held_out] = True
+    missing = ~problem.settled & ~at
+    return bool(blind[at].mean() >= blind[missing].mean() / 2) if at.any() and missing.any() else False

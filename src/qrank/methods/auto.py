@@ -37,7 +37,7 @@ class Auto(Method):
     """
 
     nearby: ClassVar[bool] = True
-    revision: ClassVar[int] = 3
+    revision: ClassVar[int] = 4
     name: ClassVar[str] = "auto"
     about: ClassVar[str] = "the best of the others, chosen and weighed by known entries that are hidden from them"
 

@@ -32,6 +32,7 @@ STEPS = 6  # and falls there in so many steps
 class Joined(Views):
     """Views and patches, averaged in every step."""
 
+    revision: ClassVar[int] = 2
     name: ClassVar[str] = "joined"
     about: ClassVar[str] = "views, joined in the last steps by the local Gaussian model of patches"
     after: ClassVar[str | None] = "views"
