@@ -34,7 +34,9 @@ class Mixture:
         self._together = False
         if factors is not None:
             self._together = min(factors) > 0
-            self._shares = [1.0, factors[1] / factors[0]] if self._together else [float(factor > 0) for factor in factors]
+            self._shares = (
+                [1.0, factors[1] / factors[0]] if self._together else [float(factor > 0) for factor in factors]
+            )
 
     @classmethod
     def of(cls, weights: dict[str, float], done: dict[str, Outcome]) -> Mixture:

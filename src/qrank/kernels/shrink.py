@@ -205,7 +205,11 @@ def _shrink_long(a: np.ndarray, lam: float, penalty: Shrinkage, w: np.ndarray, v
     x[:first] = 0  # rounding of s^2 may differ from that of s where s = lam
     factor = (x[first:] / np.maximum(s[first:], lam))[:, None]
     for piece in pieces:
-        c = np.multiply(turned(piece) if sure else piece, factor, out=scratch("coefficients", (len(factor), piece.shape[1]), a.dtype))
+        c = np.multiply(
+            turned(piece) if sure else piece,
+            factor,
+            out=scratch("coefficients", (len(factor), piece.shape[1]), a.dtype),
+        )
         np.matmul(v, c, out=piece)
     envelope = penalty.envelope(s, lam)
     value = (envelope - (s - x) ** 2 / (2 * lam)).sum()

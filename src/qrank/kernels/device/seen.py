@@ -38,7 +38,12 @@ class SeenOnDevice(Kernels):
         return total
 
     def taken_back(
-        self, work: Callable[[slice, Any], None], stack: Any, view: View, offsets: tuple[int, ...], shape: tuple[int, ...]
+        self,
+        work: Callable[[slice, Any], None],
+        stack: Any,
+        view: View,
+        offsets: tuple[int, ...],
+        shape: tuple[int, ...],
     ) -> None:
         """Call work with planes of an array's first axis, here all, and what the stack of a view says of them."""
         xp, padded = self.xp, view.padded(shape)
