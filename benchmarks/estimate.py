@@ -146,7 +146,7 @@ def page(found: dict[str, dict[str, float] | None]) -> str:
         f" measured. Of memory, {near} of {len(ratios)} estimates are within 25 % of the peak, all are {min(ratios):.2f} to"
         f" {max(ratios):.2f} times it; of time, {half} of {len(factors)} forecasts are within a factor of 2, all are"
         f" {min(factors):.2f} to {max(factors):.2f} times the CPU seconds of one thread, which other programs on the machine do"
-        " not change. `auto`, `joined`, `patches`, `smooth` and `interpolate` have one factor each, rough for `auto` and `patches`; `kriging`, `similar` and"
+        " not change. `joined`, `patches`, `smooth` and `interpolate` have one factor each, rough for `patches`, and `auto` two; `kriging`, `similar` and"
         " `biharmonic` tell no time. The constants of both were fitted to these very runs, so other data will be further off. The generated arrays here are of lower rank than natural ones: there the transform of `vmtqn`,"
         " where the third mode is longer than a slice has entries, takes a QR decomposition that is not estimated, and the ranks"
         " of `tmac` have not grown after three steps. Written by `python -m benchmarks.estimate`.",

@@ -53,7 +53,9 @@ def in_process(code: str, *words: str) -> str:
 
 
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="the peak of a block is measured on Linux")
-@pytest.mark.parametrize(("name", "dtype"), [("vmtqn", "float64"), ("tnn", "float32"), ("halrtc", "float64")])
+@pytest.mark.parametrize(
+    ("name", "dtype"), [("vmtqn", "float64"), ("tnn", "float32"), ("halrtc", "float64"), ("views", "float64")]
+)
 def test_memory_is_told_within_a_quarter(name, dtype):
     found = json.loads(in_process(PEAK, name, dtype))
     assert found["measured"] > 2  # it has been measured

@@ -37,6 +37,27 @@ def test_a_mixture_is_the_weighted_mean_and_spread_of_all(rng):
     )
 
 
+@pytest.mark.parametrize("factors", [(0.7, 2.0), (0.0, 2.0), (0.7, 0.0), (0.0, 0.0)])
+def test_what_counts_is_told_alike_whether_factors_were_known_or_not(factors, rng):
+    answers, doubts = rng.standard_normal((2, 3, 5, 6)).astype(np.float32)
+    knows, asks = Mixture(factors), Mixture()
+    for k, weight in enumerate((0.2, 0.5, 0.3)):
+        for mixture in (knows, asks):
+            mixture.add(weight, answers[k], doubts[k])
+
+    def told(mixture):
+        return factors[0] * np.square(mixture.apart()) + factors[1] * np.square(mixture.own()) + np.zeros((5, 6))
+
+    np.testing.assert_allclose(told(knows), told(asks), rtol=1e-5)
+
+
+def test_of_a_mixture_one_array_is_held_beside_the_mean():
+    mixture = Mixture((0.5, 0.5))
+    for k in range(3):
+        mixture.add(1.0, np.full((4, 5), float(k)), np.ones((4, 5)))
+    assert [mixture.apart().shape, mixture.own().shape] == [(4, 5), (1, 1)]
+
+
 def test_a_mixture_is_in_the_finest_type_of_its_answers(rng):
     mixture = Mixture()
     mixture.add(1.0, np.ones(3, np.float32), None)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qrank.kernels import threads
-from qrank.kernels.shrink import shrink
+from qrank.kernels.shrink import LONG, shrink
 from qrank.kernels.spectral import energies, singular_values, spectral_norm
 from qrank.penalties import Grouped, LogSum, Nuclear, PShrinkage, Schatten
 from qrank.transforms import Fourier
@@ -212,3 +212,20 @@ def test_large_slices_are_shrunk_in_any_unit(n3, unit, rng):
     assert 0 < wanted.rank < 70 * n3
     np.testing.assert_array_equal(found.ranks, wanted.ranks)
     np.testing.assert_allclose(other, unit * one, rtol=0, atol=1e-12 * unit)
+
+
+@pytest.mark.parametrize(("dtype", "shape"), [("f4", (1, 9, 30011)), ("f8", (2, 40000, 7)), ("f4", (1, 36, 9001))])
+@pytest.mark.parametrize("lam", [40.0, 1e-3])  # of which a Gram matrix tells the first only
+def test_long_slices_are_shrunk_a_few_columns_at_a_time(dtype, shape, lam, rng):
+    g = (
+        rng.standard_normal(shape)
+        * np.geomspace(1, 1e-4, min(shape[1:])).reshape((-1, 1) if shape[1] < shape[2] else (1, -1))
+    ).astype(dtype)
+    got = g.copy()
+    with threads.own_threads(1):
+        wanted, values = by_svd(g.astype(float), lam, Nuclear())
+        found = shrink(got, lam, Nuclear())
+    assert shape[1] * shape[2] > LONG
+    np.testing.assert_allclose(got, wanted, atol=2e-4 if dtype == "f4" else 1e-9)
+    assert found.value == pytest.approx(values.sum(), rel=1e-4)
+    assert found.rank == (values > 0).sum()

@@ -57,6 +57,15 @@ def test_a_judged_run_hands_on_its_weights_and_keeps_its_schedule(spectra, rng):
     assert found.weights[-1, 0] == pytest.approx(1 / 40, rel=0.2)  # sigma over v where it ends
 
 
+def test_patches_that_count_for_nothing_tell_no_errors(spectra, rng):
+    problem = Problem.of(spectra, rng.random(spectra.shape) < 0.3, (1, 2))
+    method = METHODS["joined"].configured()
+    views = len(method.seen(problem)) - 1
+    run = Run(problem, replace(method, weights=[1.0] * views + [0.0]), 0)
+    run.finished()
+    assert run.deviation() is run.doubt() is None
+
+
 def test_a_shape_that_there_is_not_is_refused_at_once():
     with pytest.raises(qrank.InputError, match="fibre"):
         METHODS["joined"].configured(shape="fibr")

@@ -185,3 +185,16 @@ def test_pca_around_the_square(shape, lasting, rng):
     np.testing.assert_allclose(found.x, x, atol=1e-7)
     assert found.value == pytest.approx(shrunk.sum(), rel=1e-6)
     assert (found.rank, found.slices) == ((shrunk > 0).sum(), (shrunk > 0).any(axis=1).sum())
+
+
+@pytest.mark.parametrize("shape", [(6, 9, 8), (60, 3, 4), (60, 12, 4)])
+@pytest.mark.parametrize("lam", [0.5, 3.0])
+def test_x_made_in_the_memory_of_t_is_the_same(shape, lam, rng):
+    t, r = rng.standard_normal(shape), min(shape[0], shape[1] * shape[2])
+    apart = MaximalVariance(r).prox(t, lam, Nuclear(), QState(), Workspace())
+    room = t.copy()
+    onto = MaximalVariance(r, onto=True).prox(room, lam, Nuclear(), QState(), Workspace())
+    assert np.shares_memory(onto.x, room)
+    assert not np.shares_memory(apart.x, t)
+    np.testing.assert_allclose(onto.x, apart.x, atol=1e-12)
+    assert (onto.value, onto.rank) == (pytest.approx(apart.value), apart.rank)

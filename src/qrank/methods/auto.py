@@ -15,14 +15,15 @@ import numpy as np
 from ..errors import InputError, nearest
 from ..fit import Exact, Fit, Noisy, Robust
 from ..tensor import Layout
-from . import needs
 from .base import Method
 from .doubts import check_noise, checked_outliers
-from .needs import Needs, Size
+from .needs import Needs
 from .views import Views
 
 EFFORTS = ("fast", "balanced", "best")
-TIMES = 10.0  # the array so many times, between the 6 of large arrays and the 13 of small ones (docs/default.md, docs/memory.md)
+# Bytes, measured on the clip and CIFAR-10 of docs/default.md and the arrays of docs/memory.md: an entry of the part that candidates
+# are tried on, an entry of all of it in the last runs, and what these take besides
+TRIED, LAST, ROOM = 100.0, 33.0, 2e7
 PART = (
     1_200_000  # entries of the part that candidates are tried on; it takes 5 times what `views` does, the last runs 3
 )
@@ -57,9 +58,10 @@ class Auto(Method):
         fast = Views(noise=self.noise, max_steps=self.max_steps).needs(layout, dtype, p)
         if self.effort == "fast":
             return fast
-        found = needs.measured(TIMES, 0, 0, Size.of(layout, dtype))
-        tried = (5 * min(1, PART / layout.n3 / math.prod(layout.slice_shape)) + 3) * (4 if self.effort == "best" else 1)
-        return Needs(max(fast.memory, found.memory), fast.flops, tried * fast.steps)
+        more, n = 4 if self.effort == "best" else 1, math.prod(layout.shape)
+        memory = max(TRIED * min(n, PART * more), ROOM + LAST * n)
+        tried = (5 * min(1, PART / n) + 3) * more
+        return Needs(max(fast.memory, memory), fast.flops, tried * fast.steps)
 
     @property
     def numpy_only(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]

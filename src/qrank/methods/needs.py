@@ -15,7 +15,7 @@ import numpy as np
 from ..kernels import threads
 from ..kernels.advance import PASSED
 from ..kernels.products import CACHED
-from ..kernels.shrink import LARGE
+from ..kernels.shrink import LARGE, LONG
 from ..kernels.spectral import SLICES
 from ..kernels.unfoldings import DEPTH, UNFOLDED, Unfolding
 from ..tensor import Layout
@@ -101,7 +101,7 @@ def shrinking(r: int, size: Size, split: bool = False) -> Needs:
         numbers = 4 * short**2 + KEPT * short * long + short
         numbers = 12 * short**2 + (2 + 2 * (size.n1 > size.n2)) * short * long if split else numbers
     else:
-        numbers = 3 * max(SLICES, short * long)
+        numbers = 3 * max(SLICES, min(short * long, LONG))
     flops = r * (short * short * long * (1 + 4 * KEPT) + eigen(short)) * (2.5 if split else 1)
     return Needs(threads.count() * numbers * size.item, flops, 0)
 

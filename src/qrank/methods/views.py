@@ -48,6 +48,7 @@ SLIGHT = 0.03  # views of less weight than this are left out afterwards
 STANDS = 1.05  # the rank stands still if it grows by less than this while sigma falls by e
 FULL = 0.6  # and if it is below this part of what it could be
 LINGER = 15  # steps at the level of the noise
+FILLING = 4.5  # measured: arrays that the smooth fill takes
 SMALLER = 1.8  # measured: what the many small pieces of views take beside the operations in them
 AGAIN, AGAIN_STEPS, AGAIN_RELAX = (
     1.3,
@@ -134,14 +135,16 @@ class Views(Recipe):
         return Exact(self.absolute, RELAX) if self.noise is None and self.outliers is None else super().fit
 
     def needs(self, layout: Layout, dtype: np.dtype, p: float) -> Needs:
-        """Return what T, X, a view of T and its X take in single precision, and the largest Gram matrix of a view."""
+        """Return what T, X and a view of T take in single precision, or the smooth fill before, and the largest Gram matrix."""
         size, double = Size.of(layout, np.dtype(np.float32)), np.dtype(dtype).itemsize > 4
         shape, steps = layout.inner_shape, steps_for(p) if self.steps is None else self.steps
         found = [Size(*view.stack_shape(shape), size.item) for view in views_of(shape, (self.ordered,) * len(shape))]
         each = [needs.learning(one.short, one) + needs.shrinking(one.short, one) for one in found]
-        padded = max(one.bytes for one in found)
-        # T and X; a view and its spare array; y itself where it was in double precision; at the end the answer in that
-        memory = (2 + double) * size.bytes + 2 * padded + max(one.memory for one in each)
+        # A view, in whose memory its X is made; the Gram matrix is in that of `learning`, and LAPACK's room is twice as large
+        padded, room = max(one.bytes for one in found), max(2 * size.item * one.short**2 for one in found)
+        memory = 2 * size.bytes + padded + room + max(one.memory for one in each)
+        # And y itself where it was in double precision
+        memory = double * size.bytes + max(memory, self.ordered * FILLING * size.bytes)
         flops = sum(one.flops for one in each) + (needs.CALLS + needs.PASS * size.entries) * len(each)
         return Needs(memory, SMALLER * flops, min(steps, self.max_steps)) + needs.passes(size)
 
