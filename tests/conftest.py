@@ -11,7 +11,9 @@ from hypothesis import settings
 settings.register_profile("qrank", deadline=None, max_examples=25, derandomize=True)
 settings.load_profile("qrank")
 
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell starts what it puts in the background so, and Ctrl-C is tested
+if (
+    signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+):  # a shell starts what it puts in the background so, and Ctrl-C is tested
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 LONG = bool(os.environ.get("QRANK_LONG"))  # `make test-long`: tests take what time they need
