@@ -5,7 +5,7 @@ PIP := -m pip install --quiet --disable-pip-version-check
 # What tells within two minutes whether other versions of Python or of libraries do: no long runs.
 FAST := tests/checkpoint/test_lock.py tests/checkpoint/test_tree.py tests/cli tests/data tests/files tests/kernels tests/priors \
 	tests/tables tests/transforms tests/test_api.py tests/fit tests/test_metrics.py tests/test_penalties.py tests/test_rooms.py \
-	tests/test_tensor.py
+	tests/test_saved.py tests/test_tensor.py
 
 # Two processes with one thread of BLAS each: two cores are busy where one process with two threads leaves one idle. Tests of threads
 # set the number that they need.

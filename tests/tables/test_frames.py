@@ -334,9 +334,9 @@ def test_units_at_the_ends_of_the_range(recwarn):
     assert found.units is not None
     assert np.isfinite(found.x).all(axis=None)
     assert np.abs(found.x / [1e300, 1e-300, 1, 1, 1] - x).max(axis=None) < 4
-    with pytest.raises(InputError, match=r"observed but -?inf"):
+    with pytest.raises(InputError, match="observed but inf"):
         qrank.complete(table.fillna(np.inf), method="vmtqn")
-    assert not [one for one in recwarn if one.category is RuntimeWarning]
+    assert not [str(one) for one in recwarn if one.category is RuntimeWarning]
 
 
 def test_sparse_columns_come_back_full():

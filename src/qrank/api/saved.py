@@ -49,7 +49,7 @@ def save(result: Completion, path: str | os.PathLike[str]) -> None:
     about["arrays"] = sorted(arrays)  # the directory of a zip has no checksum: what it hides is found missing
     arrays["about"] = np.frombuffer(json.dumps(about).encode(), np.uint8)
     with saving(Path(path)) as temporary, temporary.open("wb") as file:  # by a path NumPy would add a suffix
-        np.savez(by_python(file), allow_pickle=False, **arrays)
+        np.savez(by_python(file), **dict[str, Any](arrays))  # all of them numbers: nothing is pickled
 
 
 def load(path: str | os.PathLike[str]) -> Completion | Matrix:

@@ -15,6 +15,7 @@ import numpy as np
 
 from .. import kernels
 from ..errors import InputError
+from ..kernels.host import check_finite
 from ..result import Choice, Completion
 from ..tables import inequality, moments
 from .inputs import within
@@ -98,6 +99,7 @@ def on_one_scale(y: Any, observed: Any, ignore: Any, axis: int) -> tuple[Any, np
         raise InputError(f"units are for NumPy's arrays, xarray's and tables, not for {type(y).__name__}")
     known, _ = ignored_of(ignore, y, kind, kind.known(y, along(observed, y)))
     values = kind.values(y)
+    check_finite(values, known)
     units = Units.along(axis, values, known)
     seen = np.where(
         known, values, units.mean

@@ -147,10 +147,7 @@ class Host(Kernels):
         np.copyto(y, inner, where=observed)
         largest = max(float(y.max()), -float(y.min()))
         if not math.isfinite(largest):
-            where = tuple(int(i) for i in np.argwhere(~np.isfinite(values) & known)[0])
-            bad = values[where]
-            advice = "mark it as missing" if np.isnan(bad) else "remove it or mark it as missing"
-            raise InputError(f"the entry at {where} is observed but {bad}; {advice} (observed=False there)")
+            check_finite(values, known)
         exponent = min(math.frexp(largest)[1], 1023) if largest > 0 else 0  # 2 ** exponent is a number, too
         np.ldexp(y, -exponent, out=y)
         return y, observed, exponent
@@ -202,6 +199,18 @@ class Host(Kernels):
 
         threads.each(work, len(x), -(-len(x) // threads.count()))
         return x
+
+
+def check_finite(values: np.ndarray, known: np.ndarray) -> None:
+    """Say which known entry is no number, or infinite, if there is one.
+
+    >>> check_finite(np.array([1.0, np.inf]), np.array([True, False]))
+    """
+    wrong = np.argwhere(~np.isfinite(values) & known)
+    if len(wrong):
+        where = tuple(int(i) for i in wrong[0])
+        advice = "mark it as missing" if np.isnan(values[where]) else "remove it or mark it as missing"
+        raise InputError(f"the entry at {where} is observed but {values[where]}; {advice} (observed=False there)")
 
 
 def _array(array: Any) -> np.ndarray:

@@ -58,7 +58,7 @@ class RunStore:
             path = self.path(key, ".npz")
             make_folder(path.parent)
             with saving(path) as temporary:
-                np.savez_compressed(temporary, allow_pickle=False, **arrays)
+                np.savez_compressed(temporary, **dict[str, Any](arrays))
         # JSON has no infinity, and an exact answer has an infinite PSNR.
         plain = {name: "inf" if value == math.inf else value for name, value in numbers.items()}
         write_text(self.path(key), json.dumps(plain))
