@@ -179,6 +179,8 @@ def test_the_client_is_killed_and_the_call_made_again(tmp_path, monkeypatch):
     file, tests = str(tmp_path / "run.ckpt"), str(Path(__file__).parents[1])
     script = KILLED.format(tests=tests, folder=str(tmp_path), file=file)
     assert subprocess.run([sys.executable, "-c", script]).returncode == -signal.SIGKILL
+    left = list(tmp_path.glob("qrank-*"))
+    assert left  # its chunks, which the next run removes
     x, observed = clip()
     usual, steps = qrank.complete(x, observed, "vmtqn", max_steps=12), []
     with dask.config.set({"scheduler": "sync", "qrank.memory": "100kB", "qrank.scratch": str(tmp_path)}):
@@ -191,6 +193,17 @@ def test_the_client_is_killed_and_the_call_made_again(tmp_path, monkeypatch):
             every=0,
             on_step=steps.append,
         )
+        assert left[0] not in tmp_path.glob("qrank-*")
         assert [one.step for one in steps] == [7, 8, 9, 10, 11, 12]  # those before are in the file
         assert off(found.x.compute(), usual.x) < 1e-8
     assert len(found.history) == 12
+
+
+def test_folders_of_the_living_and_of_others_are_left_alone(tmp_path):
+    with dask.config.set({"qrank.scratch": str(tmp_path)}):
+        mine = space._folder(None)
+        far = tmp_path / "qrank-far"
+        far.mkdir()
+        (far / "owner").write_text("another machine")
+        second = space._folder(None)
+    assert {one.name for one in tmp_path.iterdir()} == {Path(mine).name, Path(second).name, "qrank-far"}

@@ -113,14 +113,14 @@ class DaskKernels(Chunked):
         return int(mask.sum().compute())
 
 
-def sides(shape: tuple[int, ...]) -> list[int]:
+def sides(shape: tuple[int, ...], most: int = GLIMPSE) -> list[int]:
     """Return the sides of a box of an array that is small enough to be looked at.
 
     >>> sides((4000, 30, 4000))
     [250, 30, 250]
     """
     found = list(shape)
-    while math.prod(found) > GLIMPSE:
+    while math.prod(found) > most:
         longest = int(np.argmax(found))
         found[longest] = -(-found[longest] // 2)
     return found

@@ -23,10 +23,10 @@ class BlocksKernels(Chunked):
     """The operations on blocks, each a pass of tasks or a step of the next pass."""
 
     def glimpse(self, y: Blocks, mask: Blocks) -> tuple[np.ndarray, np.ndarray]:
-        """Return a box from the middle of a stack and its mask, in memory."""
-        n2 = y.shape[2]
+        """Return a box from the middle of a stack and its mask, in memory: `auto` tries methods on it in this process."""
+        n2, most = y.shape[2], y.space.tried(GLIMPSE * y.dtype.itemsize) // y.dtype.itemsize
         rows, height, width = (
-            slice((n - s) // 2, (n - s) // 2 + s) for n, s in zip(y.shape, sides(y.shape), strict=True)
+            slice((n - s) // 2, (n - s) // 2 + s) for n, s in zip(y.shape, sides(y.shape, most), strict=True)
         )
         columns = slice(height.start * n2, height.stop * n2)
         found = (a.region(rows, columns).reshape(-1, height.stop - height.start, n2) for a in (y, mask))

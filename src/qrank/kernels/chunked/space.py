@@ -24,6 +24,7 @@ import numpy as np
 from ...errors import FileError, InputError, need
 from ...text import in_bytes
 from .. import threads
+from .left import clear, own
 from .store import Disk, Memory, Store
 
 SHARE = 16  # chunks that a task may hold at a time: T, X, Y, the mask, what is made of them, and what libraries keep
@@ -118,6 +119,10 @@ class Space:
                 f"the array's chunks of {in_bytes(largest)} are too large: a process that works on one at a time needs"
                 f" {in_bytes(SHARE * largest + LIBRARIES)} of memory; give it that, or store the array in smaller chunks"
             )
+
+    def tried(self, most: int) -> int:
+        """Return how many bytes, ``most`` at most, a part of the data may have on which methods are tried in this process."""
+        return most if self.memory is None or self.together else min(most, self.memory * self.slots // SHARE)
 
     def fits(self, what: str, numbers: int, dtype: np.dtype) -> None:
         """Refuse what every task, or the client, would have to hold and cannot."""
@@ -238,7 +243,9 @@ def _folder(client: Any) -> str:
     """Return a new folder for chunks, after a look whether all workers see it."""
     place = need("dask", "dask", "").config.get("qrank.scratch", None)
     try:
+        clear(Path(place or tempfile.gettempdir()))
         folder = tempfile.mkdtemp(prefix="qrank-", dir=place)
+        own(Path(folder))
         token = Path(folder, "seen")
         token.write_text(uuid.uuid4().hex)
     except OSError as error:
