@@ -239,7 +239,7 @@ class BoxedKernels(Kernels):
     def under_left(self, rows, s, t, work):
         return Boxed((rows.a * s.a[:, None]).reshape(-1, *t.shape[1:]))
 
-    def from_left(self, g, rows, s, t, work):
+    def from_left(self, g, rows, s, t, work, out=None):
         q = t.a.reshape(len(t), -1) @ rows.a.T / s.a
         return Boxed(np.tensordot(q, g.a, 1))
 

@@ -8,6 +8,7 @@ from scipy import ndimage
 
 import qrank
 from qrank.methods import METHODS
+from qrank.methods.joined import STEPS
 from qrank.metrics import psnr
 from qrank.problem import Problem
 from qrank.run import Run
@@ -29,7 +30,7 @@ def test_it_is_better_than_the_views_it_starts_from(spectra, rng):
     views = qrank.complete(spectra, known, "views", (1, 2))
     joined = qrank.complete(spectra, known, "joined", (1, 2))
     assert psnr(joined.x, spectra, ~known) > psnr(views.x, spectra, ~known) + 0.7
-    assert len(joined.runs["joined"]) == 4
+    assert len(joined.runs["joined"]) == STEPS
     assert [record.run for record in joined.history][: len(views.history)] == ["views"] * len(views.history)
 
 
@@ -52,7 +53,7 @@ def test_a_judged_run_hands_on_its_weights_and_keeps_its_schedule(spectra, rng):
     run.finished()
     found = method.as_judged(problem, run.state)
     assert (found.judged, found.depth, found.steps) == (False, 40.0, None)
-    assert found.weights.shape == (4, 1 + len(method.seen(problem)))
+    assert found.weights.shape == (STEPS, 1 + len(method.seen(problem)))
     np.testing.assert_allclose(found.weights[:, 1:].sum(axis=1), 1)
     assert found.weights[-1, 0] == pytest.approx(1 / 40, rel=0.2)  # sigma over v where it ends
 

@@ -45,6 +45,7 @@ TESTS = {
     "priors/descent.py": ["priors/test_descent.py", "priors/test_qnorm.py"],
     "priors/qnorm.py": ["priors/test_qnorm.py"],
     "kernels/advance.py": ["kernels/test_advance.py"],
+    "kernels/linked.py": ["test_undetermined.py"],
     "kernels/against.py": ["study/test_imputer.py"],
     "kernels/arrange.py": ["priors/test_average.py"],
     "kernels/cover.py": ["kernels/test_cover.py"],

@@ -106,9 +106,11 @@ def taken_back(
 ) -> None:
     """Call work with planes of an array's first axis, and what the stack of a view says of them, which it may overwrite.
 
-    >>> view, x = View((1, 2), (3,), (0,), (2,)), np.arange(12).reshape(3, 4)
-    >>> taken_back(lambda s, piece: print(s, piece[:, 1]), arranged(x, view, (0, 1), Workspace()), view, (0, 1), x.shape)
-    slice(0, 3, None) [1 5 9]
+    >>> view, x, second = View((1, 2), (3,), (0,), (2,)), np.arange(12).reshape(3, 4), np.zeros(3, int)
+    >>> stack = arranged(x, view, (0, 1), Workspace())
+    >>> taken_back(lambda s, piece: second.__setitem__(s, piece[:, 1]), stack, view, (0, 1), x.shape)
+    >>> second
+    array([1, 5, 9])
     """
     padded, b, o = view.padded(shape), view.blocks[0], offsets[0]
     parted = view.parted(padded)
