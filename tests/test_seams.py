@@ -219,12 +219,12 @@ class BoxedKernels(Kernels):
     def spectral_norm(self, g, multiplicity=None):
         return float(np.linalg.svd(g.a, compute_uv=False).max())
 
-    def advance(self, t, x, y, observed, ratio, last=None, relax=0.0):
+    def advance(self, t, x, y, observed, ratio, last=None, relax=0.0, more=0.0):
         self.calls.append("advance")
         gap, z, moved = (
             np.where(where, a, 0) for where, a in ((observed, y.a - x.a), (observed, t.a - x.a), (~observed, t.a - x.a))
         )
-        following = Boxed(np.where(observed, y.a + ratio * z, x.a - relax * moved))
+        following = Boxed(np.where(observed, y.a + ratio * (z + more * gap), x.a - relax * moved))
         return Residuals(*(float(np.linalg.norm(a)) for a in (gap, moved, z)), 0.0, 0.0, following)
 
     def _sides(self, t):

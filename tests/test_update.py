@@ -16,7 +16,7 @@ def clip():
 
 
 # Decibels that are lost on new frames this small, and of the whole clip.
-@pytest.mark.parametrize(("method", "new", "lost"), [("vmtqn", 0.2, 0.1), ("tnn", 0.0, 0.0), ("views", 1.6, 0.7)])
+@pytest.mark.parametrize(("method", "new", "lost"), [("vmtqn", 0.7, 0.35), ("tnn", 0.0, 0.0), ("views", 1.6, 0.7)])
 def test_new_frames_cost_a_fifth_of_the_steps_of_a_new_run(clip, method, new, lost):
     x, y = clip
     anew = qrank.complete(y, method=method, slice_axes=(1, 2))
@@ -67,7 +67,7 @@ def test_more_known_of_the_same_array(clip):
     x, y = clip
     less = np.where(np.random.default_rng(3).random(y.shape) < 0.95, y, np.nan)
     both = qrank.complete(y, method="tnn", earlier=qrank.complete(less, method="tnn", slice_axes=(1, 2)))
-    assert len(both.history) == 15
+    assert len(both.history) == 10
     assert psnr(both.x, x) > psnr(qrank.complete(y, method="tnn", slice_axes=(1, 2)).x, x) - 0.1
 
 

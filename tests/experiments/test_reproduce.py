@@ -291,7 +291,7 @@ def test_an_answer_is_compared_as_it_is_shown(tmp_path):
 
 
 def put(store, cell, psnr):
-    numbers = dict.fromkeys(COLUMNS) | {"cell": cell.__dict__, "settings": str(cell.configured()), "psnr": psnr}
+    numbers = dict.fromkeys(COLUMNS) | {"cell": cell.__dict__, "settings": cell.settings, "psnr": psnr}
     store.path(cell).parent.mkdir(exist_ok=True)
     store.path(cell).write_text(json.dumps(numbers))
 

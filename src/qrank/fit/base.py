@@ -32,8 +32,8 @@ class Fit:
         """Return the lam that is final: 0 where it goes on down, as the fit asks for ever more."""
         return 0.0
 
-    def beyond(self, relax: float) -> Fit:
-        """Return the fit with T going beyond X off Omega, where it can and does not do so already: itself."""
+    def beyond(self, relax: float, more: float) -> Fit:
+        """Return the fit over-relaxed by so much, where it can be and is not already: itself."""
         return self
 
     def start(self, problem: Problem, t: Any) -> Any:

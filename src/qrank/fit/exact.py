@@ -6,7 +6,8 @@ letters, T = Y - E + Z/mu, and
 * off Omega:  E = -X and Z = 0 exactly after every step, so the next T is X itself;
 * on Omega:   E = 0 and Z_k = Z_{k-1} + mu (Y - X) = mu (T - X), so the next T is Y + (mu / mu') (T - X).
 
-So T and Y are the whole state: E, Z and the previous X need no arrays of their own.
+So T and Y are the whole state: E, Z and the previous X need no arrays of their own. Over-relaxed by a (Eckstein and Bertsekas
+1992), E and Z are made of X + a (X - Y + E) instead of X: off Omega the next T is X + a (X - T), and Z grows by (1 + a) mu (Y - X).
 """
 
 from __future__ import annotations
@@ -24,16 +25,18 @@ from .base import Agreed, Fit
 class Exact(Fit):
     """X = Y on Omega. ``absolute``: the residuals of the paper's rule, largest entries in the data's unit.
 
-    ``relax``: off Omega the next T is X + relax (X - T), so that what is known spreads in fewer steps.
+    ``relax``: off Omega the next T is X + relax (X - T), so that what is known spreads in fewer steps. ``more``: by how much more
+    than mu (Y - X) the multiplier grows.
     """
 
     exact: ClassVar[bool] = True
     absolute: bool = False
     relax: float = 0.0
+    more: float = 0.0
 
-    def beyond(self, relax: float) -> Exact:
-        """Return the fit with ``relax``, unless it has one or follows the paper's rule."""
-        return self if self.relax or self.absolute else replace(self, relax=relax)
+    def beyond(self, relax: float, more: float) -> Exact:
+        """Return the fit over-relaxed by so much, unless it goes beyond X already or follows the paper's rule."""
+        return self if self.relax or self.absolute else replace(self, relax=relax, more=more)
 
     def start(self, problem: Problem, t: Any) -> Any:
         """Start from Z = 0. The state is X on Omega, at first 0, for the paper's rule only."""
@@ -43,7 +46,7 @@ class Exact(Fit):
         self, problem: Problem, t: Any, x: Any, lam: float, lam_next: float, state: Any, work: Workspace
     ) -> Agreed:
         """Make of X the next T; the memory of the last T is then the spare one."""
-        r = kernels.of(t).advance(t, x, problem.stack, problem.mask, lam_next / lam, state, self.relax)
+        r = kernels.of(t).advance(t, x, problem.stack, problem.mask, lam_next / lam, state, self.relax, self.more)
         work.lend("spare", t)
         dual = r.change / max(r.dual, 1e-300)
         if self.absolute:

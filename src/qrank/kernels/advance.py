@@ -1,6 +1,8 @@
 """From X to the next T where known values are exact: `fit.Exact`'s E- and Z-update, (28) and (29), in one pass.
 
-    off Omega the next T is X, or X + relax (X - T);  on Omega it is Y + (mu / mu') (T - X)
+    off Omega the next T is X + relax (X - T);  on Omega it is Y + (mu / mu') Z / mu,  Z / mu = T - X + more (Y - X)
+
+With relax = more = 0 that is the paper's; with both equal it is the over-relaxed ADMM, and they need not be.
 
 A pass in pieces sums up the residuals and makes of X the next T, in place. Omega is there as a factor, 1 on it and 0 off it:
 picking out what is known would take longer than to compute on all.
@@ -40,11 +42,12 @@ def advance(
     ratio: float,
     last: Known | None = None,
     relax: float = 0.0,
+    more: float = 0.0,
 ) -> Residuals:
     """Turn X into the next T, in place; ``ratio`` is mu_{k-1} / mu_k. All arrays C-contiguous and of one shape.
 
     ``last`` holds X_{k-1} on Omega, where it is wanted, and is overwritten by X_k. ``relax``: off Omega, where T is X_{k-1}, the
-    next T goes on by so much of the way from there to X_k.
+    next T goes on by so much of the way from there to X_k. ``more``: by how much more of mu (Y - X) the multiplier Z grows.
 
     >>> t, x, y = np.array([3.0, 1.0]), np.array([2.0, 0.5]), np.array([4.0, 0.0])
     >>> advance(t, x, y, np.array([True, False]), 0.5).primal, x
@@ -70,7 +73,7 @@ def advance(
             axpy(-relax, z, x)  # on Omega taken back below
         z *= omega
         dual = _square(z)
-        axpy(1, gap, x)  # on Omega X becomes Y,
+        axpy(1 + ratio * more, gap, x)  # on Omega X becomes Y,
         axpy(ratio + relax, z, x)  # and that the next T
         return _square(gap), max(0.0, both - dual), dual, primal_max, change_max
 

@@ -47,7 +47,7 @@ class Kernels:
     - cosine(t, out=None, inverse=False): orthonormal
     - shrink(g, lam, penalty, multiplicity=None, energies=None): `Shrunk`; g may be overwritten
     - spectral_norm(g, multiplicity=None): the largest singular value of its slices
-    - advance(t, x, y, observed, ratio, last=None, relax=0.0): `Residuals`, with the next T, which may be made in the memory of x
+    - advance(t, x, y, observed, ratio, last=None, relax=0.0, more=0.0): `Residuals`, with the next T, which may be made in the memory of x
     - zeros(t, shape, work): an array of zeros like t, in the spare memory, to which arrangements are added
     - arranged(x, view, offsets, work): the stack that a view makes of an array (`arrange.View`), in scratch
     - add_arranged(total, stack, view, offsets, weight): the array, in place or anew, with the stack added, weighted

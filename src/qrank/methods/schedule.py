@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,27 +20,28 @@ LIMITS = (
 DIGITS = 1e-6  # a tolerance from which on single precision serves for multipliers
 LATE, HASTY = 10.0, 2.0  # a first mu so many times the usual one, or such a rho, leave what is missing near 0
 MOST = 1e10  # mu times the data's norm at which baselines hold it
-CAREFUL = 1.1  # rho where few singular values explain much: the paper's
+OVER, CALM = 0.8, 0.4  # how far a step is over-relaxed: where nothing holds X, and, where Q is learned, else
+CAREFUL = 1.09  # the pace where few singular values explain much: mu grows by 1.13 a step
 HALF = 0.5  # of what is known not yet explained: before that, mu grows as fast as the mask allows
 FEW, MANY = 0.05, 0.2  # shares of all singular values that are few, and many
-CLOSE, LIFT = 0.02, 4.0  # where less than this is left to explain, up to so many times as many are few
+CLOSE, LIFT = 0.02, 3.0  # where less than this is left to explain, up to so many times as many are few
 HELD, LOOSE = 0.5, 1.0  # slips: what is known holds X; X moves as mu lets it
 SCANT, LITTLE = 0.025, 0.15  # a share so small that leaves so little to explain …
 OUTRUN = 0.8  # … is outrun at a larger slip
 BRAKE = 0.2  # what is then left of the growth at least
-STILL = 1e-2  # a change below which mu hurries where X is loose
-POWER, LAST = 0.7, 3.0  # by which power of it, and rho at most
+STILL = 2e-2  # a change below which mu hurries where X is loose: as fast as that falls …
+LAST = 10.0  # … up to this rho
+FOLLOWED = 1 / 3  # of the growth of mu in a step, what X can follow in that step
 WHOLE, EVEN = (
     0.12,
     1.08,
-)  # slices that come with such a share of their singular values are whole: rho is this one to the end
-AGAIN, AGAIN_RHO, AGAIN_STEPS = (
-    75.0,
-    1.35,
-    15,
-)  # from an earlier answer: mu times its largest singular value, rho, steps
-BEYOND = 0.9  # and how far T then goes beyond X off Omega
-SLOWEST, FASTEST = 1.08, 1.2  # the least and the largest rho: some 160 and 80 steps
+)  # slices that come with such a share of their singular values are whole: the pace is this one to the end
+AGAIN, AGAIN_RHO, AGAIN_STEPS = 40.0, 1.5, 10  # from an earlier answer: mu times its largest singular value, rho, steps
+BEYOND, GUESS = (
+    0.9,
+    1.5,
+)  # how far T then goes beyond X off Omega, and what the first step adds to its part of the multiplier
+SLOWEST, FASTEST = 1.08, 1.2  # the least and the largest pace
 
 
 def within(mu: float, problem: Problem) -> float:
@@ -85,7 +86,7 @@ def first(problem: Problem, usual: float, given: float | None, rho: float | None
 
 
 def pace(problem: Problem) -> float:
-    """Return rho, by which mu grows in a step: 1 + 2.2 p within bounds, p the share that is known.
+    """Return the pace, by which mu grows in a step that is not over-relaxed: 1 + 2.2 p within bounds, p the share that is known.
 
     What is known spreads to what is missing step by step, the slower the less is known, and mu must not outrun it: too large
     a rho costs decibels where p is small, and takes a whole frame for lost of which only a little is known. So p is what is
@@ -100,33 +101,60 @@ def pace(problem: Problem) -> float:
     return min(max(SLOWEST, 1 + 2.2 * known_share(problem)), FASTEST)
 
 
-def growth(fastest: float, rho: float, filled: float, primal: float, dual: float, change: float) -> float:
-    """Return rho for the next step, from what the last one, with ``rho``, has found; ``fastest`` is what the mask allows.
+class Growth(NamedTuple):
+    """By how much mu grows in a step, and how far the step is over-relaxed.
+
+    A step over-relaxed by a does the work of 1 + a steps, so of a *pace*, the growth that one of these would have, it takes as many.
+    """
+
+    rho: float
+    over: float
+
+    @classmethod
+    def at(cls, pace: float, over: float) -> Growth:
+        """Return the growth of a step at a pace.
+
+        >>> Growth.at(1.5, 1.0)
+        Growth(rho=2.25, over=1.0)
+        """
+        return cls(pace ** (1 + over), over)
+
+    @property
+    def ahead(self) -> float:
+        """Return T over Y on Omega after many such steps, as long as X = 0: T = Y + (T + over Y) / rho then."""
+        return (self.rho + self.over) / (self.rho - 1)
+
+
+def growth(
+    fastest: float, rho: float, filled: float, primal: float, dual: float, change: float, calm: float = CALM
+) -> Growth:
+    """Return how mu grows in the next step, from what the last one, with ``rho``, has found; ``fastest`` is the pace that the mask allows.
 
     ``filled`` is the share of all singular values that X has, ``primal`` how far X is from what is known, ``change`` how far it
-    has moved, both relative, ``dual`` how far it has moved over what the shrinkage takes away. *Slip*, dual / log(rho), is that
-    for a growth of mu by e. Of an array of nearly low rank, few singular values have been found when little is left to explain,
+    has moved, both relative, ``dual`` how far it has moved over what the shrinkage takes away. *Slip*, dual / (1 - 1/rho), is that over
+    what mu has taken from the threshold. Of an array of nearly low rank, few singular values have been found when little is left to explain,
     and each says much about what is missing: mu grows carefully, as long as the slip is small (what is known holds X), and more
     slowly still where it is large. Of a natural picture most have been found, X moves as mu lets it, and waiting gains
-    nothing: mu grows fast, and hurries to the end once X hardly moves. The numbers were chosen by the truth of generated arrays
+    nothing: mu grows fast, and hurries to the end once X hardly moves. ``calm`` is how far steps are over-relaxed before. The numbers were chosen by the truth of generated arrays
     (benchmarks/kinds.py, draws 0 to 5), the small real ones being looked at as well; docs/schedule.md compares with the paper's
     settings on fresh draws, and says of the real arrays that they are not fresh.
 
-    >>> [round(growth(1.2, 1.1, filled, 0.1, 0.1, 0.1), 3) for filled in (0.01, 0.1, 0.5)]
-    [1.076, 1.133, 1.2]
-    >>> [round(growth(1.2, 1.2, 0.8, 1e-3, 0.3, change), 3) for change in (1e-2, 1e-3, 1e-5)]
-    [1.2, 2.002, 3.0]
+    >>> [round(growth(1.2, 1.2, filled, 0.1, 0.2, 0.1).rho, 3) for filled in (0.01, 0.1, 0.5)]
+    [1.085, 1.201, 1.388]
+    >>> [round(growth(1.2, 1.2, 0.8, 1e-3, 0.3, change).rho, 3) for change in (2e-2, 2e-3, 2e-5)]
+    [1.388, 7.225, 10.0]
     """
     if primal > HALF:
-        return fastest
-    slip, careful = dual / math.log(rho), min(CAREFUL, fastest)
+        return Growth.at(fastest, calm)
+    slip, careful = dual / min(1 - 1 / rho, FOLLOWED), min(CAREFUL, fastest)
     lift = min(max(CLOSE / max(primal, 1e-300), 1.0), LIFT)
     free = _ramp(filled / lift, FEW, MANY) * _ramp(slip, HELD, LOOSE)
     if filled < SCANT and primal < LITTLE:
         careful = 1 + (careful - 1) * min(max(OUTRUN / max(slip, 1e-300), BRAKE), 1.0)
-    rho = careful + free * (fastest - careful)
-    hurry = (STILL / max(change, 1e-300)) ** (POWER * free) if change < STILL else 1.0
-    return min(1 + (rho - 1) * hurry, LAST)
+    pace = careful + free * (fastest - careful)
+    hurry = (STILL / max(change, 1e-300)) ** free if change < STILL else 1.0
+    found = Growth.at(min(1 + (pace - 1) * hurry, LAST), calm + free * (OVER - calm))
+    return found._replace(rho=min(found.rho, LAST))
 
 
 def whole(primal: float, rank: int, slices: int, side: int) -> bool:

@@ -32,11 +32,11 @@ from ..problem import Problem
 from ..result import Step
 from ..tensor import Layout
 from ..transforms import Transform, check_r
-from . import needs
+from . import needs, schedule
 from .base import Method
 from .doubts import check_noise, checked_outliers
 from .needs import Needs, Size
-from .schedule import AGAIN, AGAIN_RHO, AGAIN_STEPS, BEYOND, EVEN, FIRST, first, growth, most, pace, whole, within
+from .schedule import Growth, first, growth, most, pace, whole, within
 
 # The paper's settings, of which a method takes those that it has
 PAPER = dict(rho=1.1, mu0=1e-4, mu_max=1e10, tol=1e-8, absolute=True, penalty="nuclear", update_every=1, start="pca")
@@ -51,14 +51,19 @@ class State(NamedTuple):
     prior: Any
     fit: Any
     last: float = np.inf  # the mu with which the schedule ends
-    fastest: float = 0.0  # the largest rho while X moves; 0: rho is fixed
-    beyond: float = 0.0  # how far T goes beyond X off Omega, in a run from an earlier answer
+    fastest: float = 0.0  # the fastest pace while X moves; 0: rho is fixed
+    over: float = 0.0  # how far the step is over-relaxed off Omega,
+    more: float = 0.0  # and on it, where the multiplier grows by so much more
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Recipe(Method):
     """A prior, a fit and a schedule; which prior, the methods say."""
 
+    revision: ClassVar[int] = 1
+    calm: ClassVar[float] = (
+        schedule.OVER
+    )  # over-relaxation while what is known holds X: Q stays, so the way there tells little
     shares_out: ClassVar[bool] = True
     single: ClassVar[float] = 1 << 18
     measures: ClassVar[bool] = True
@@ -138,44 +143,49 @@ class Recipe(Method):
         t, prior = kernels.of(problem.y).copy(problem.stack), self.prior(problem)
         state, fit = prior.start(t, work), self.fitted(problem).start(problem, t)
         grows = self.rho if self.fitted(problem).exact else 1.0  # else mu stops where the noise is, and waits
-        mu = first(problem, 1 / (FIRST * (prior.size(t, state, work) or 1.0)), self.mu0, grows)
+        mu = first(problem, 1 / (schedule.FIRST * (prior.size(t, state, work) or 1.0)), self.mu0, grows)
         mu, rho = min(mu, 1 / (self._least(problem) or 1e-300)), self.rho or pace(problem)
         looks = self.rho is None and self.fitted(problem).exact and not self.absolute
-        if looks and self.mu0 is None:
-            # As long as X = 0, T on Omega becomes Y (1 + 1/rho + 1/rho^2 + …): start where that ends.
-            ahead = rho / (rho - 1)
-            t *= float(ahead)
-            mu /= ahead
-        return State(t, mu, rho, state, fit, fastest=rho if looks else 0.0)
+        if not looks:
+            return State(t, mu, rho, state, fit)
+        begins = Growth.at(rho, self.calm)
+        if self.mu0 is None:
+            # As long as X = 0, T on Omega becomes a multiple of Y: start where that ends.
+            t *= float(begins.ahead)  # of NumPy's kind it would make single precision double
+            mu /= begins.ahead
+        return State(t, mu, begins.rho, state, fit, fastest=rho, over=self.calm, more=self.calm)
 
     def _resumed(self, problem: Problem, work: Workspace) -> State:
         """Start from an earlier answer with a mu under which most of it stays: a few steps bring new entries in.
 
-        mu then grows fast and the schedule ends after AGAIN_STEPS; docs/theory.md has what that costs and how near it comes. A
+        mu then grows fast and the schedule ends after AGAIN_STEPS; docs/theory.md has what that costs and how near it comes. The
+        answer comes without its multiplier, so the first step takes 1 + GUESS times what it finds of it. A
         ``rho`` that is given, or asked for by the penalty, is kept, and the run then ends by its residuals.
         """
         kind, prior = kernels.of(problem.y), self.prior(problem)
         t = kind.keep(kind.copy(problem.start), problem.y, problem.observed).reshape(problem.stack.shape)
         state, fit = prior.start(t, work), self.fitted(problem).start(problem, t)
-        mu = AGAIN / (prior.size(t, state, work) or 1.0) if self.mu0 is None else self.mu0 * problem.scale
-        mu, rho = min(within(mu, problem), 1 / (self._least(problem) or 1e-300)), self.rho or AGAIN_RHO
+        mu = schedule.AGAIN / (prior.size(t, state, work) or 1.0) if self.mu0 is None else self.mu0 * problem.scale
+        mu, rho = min(within(mu, problem), 1 / (self._least(problem) or 1e-300)), self.rho or schedule.AGAIN_RHO
         ends = self.rho is None and self.fitted(problem).exact and not self.absolute
-        return State(t, mu, rho, state, fit, mu * rho ** (AGAIN_STEPS - 1.5) if ends else np.inf, beyond=BEYOND)
+        last = mu * rho ** (schedule.AGAIN_STEPS - 1.5) if ends else np.inf
+        return State(t, mu, rho, state, fit, last, over=schedule.BEYOND, more=schedule.GUESS)
 
     def step(self, problem: Problem, state: State, work: Workspace) -> tuple[State, Step]:
         """Run one iteration of Algorithm 2."""
-        t, mu, rho, prior, fit, last, fastest, beyond = state
+        t, mu, rho, prior, fit, last, fastest, over, more = state
         lam, lam_next = 1 / mu, max(1 / within(rho * mu, problem), self._least(problem))  # (30) mu-update
         found = self.prior(problem)(t, lam, prior, work)  # (26) Q-, (27) X-update
-        how = self.fitted(problem).beyond(beyond) if beyond else self.fitted(problem)
+        how = self.fitted(problem).beyond(over, more) if over else self.fitted(problem)
         agreed = how(problem, t, found.x, lam, lam_next, fit, work)  # (28) E-, (29) Z-update
         residuals = agreed.primal, agreed.dual, agreed.change
         step = Step(found.value, *residuals, mu, found.rank, found.slices, found.learning, settled=mu >= last)
         if fastest and self._whole(problem, agreed.primal, found.rank, found.slices):
-            rho, fastest = min(rho, EVEN), 0.0
+            (rho, over), fastest = Growth.at(min(fastest, schedule.EVEN), self.calm), 0.0
         elif fastest:
-            rho = growth(fastest, rho, found.rank / self._full(problem), *residuals)
-        return State(agreed.t, 1 / lam_next, rho, found.state, agreed.state, last, fastest, beyond), step
+            rho, over = growth(fastest, rho, found.rank / self._full(problem), *residuals, self.calm)
+        more = 0.0 if last < np.inf else over  # after an earlier answer's first step
+        return State(agreed.t, 1 / lam_next, rho, found.state, agreed.state, last, fastest, over, more), step
 
     def _whole(self, problem: Problem, primal: float, rank: int, slices: int) -> bool:
         """Return whether X is of low rank along the third mode only; a given transform does not look for that."""
@@ -206,6 +216,8 @@ class Recipe(Method):
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Learning(Recipe):
     """Options of the methods that learn Q."""
+
+    calm: ClassVar[float] = schedule.CALM  # which Q is learned depends on the way
 
     update_every: int = 1  # the paper's K
     r: int | None = None  # columns of Q; None: min(n1 n2, n3)

@@ -84,9 +84,19 @@ class BlocksKernels(Chunked):
             return spectral_norm(g, multiplicity)
         return passes.spectral_norm(g, multiplicity, getattr(g, "sizes", None))
 
-    def advance(self, t: Any, x: Any, y: Any, observed: Any, ratio: float, last: Any = None, relax: float = 0.0) -> Any:
+    def advance(
+        self,
+        t: Any,
+        x: Any,
+        y: Any,
+        observed: Any,
+        ratio: float,
+        last: Any = None,
+        relax: float = 0.0,
+        more: float = 0.0,
+    ) -> Any:
         """Return the residuals, with the next T."""
-        return passes.advance(t, x, y, observed, ratio, last, relax)
+        return passes.advance(t, x, y, observed, ratio, last, relax, more)
 
     def zeros(self, t: Blocks, shape: tuple[int, ...], work: Any) -> Sum:
         """Return an array of zeros to add to."""

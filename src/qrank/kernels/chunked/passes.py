@@ -203,7 +203,14 @@ def spectral_norm_of(parts: list[Part], g: Blocks, multiplicity: np.ndarray | No
 
 
 def advance(
-    t: Blocks, x: Blocks, y: Blocks, known: Blocks, ratio: float, last: list[Blocks] | None, relax: float
+    t: Blocks,
+    x: Blocks,
+    y: Blocks,
+    known: Blocks,
+    ratio: float,
+    last: list[Blocks] | None,
+    relax: float,
+    more: float,
 ) -> Residuals:
     """Make of X the next T, and sum up the residuals; X itself is made on the way, and not kept."""
     space = y.space
@@ -211,7 +218,7 @@ def advance(
     parts = parts_along(t, axis)
     out = Blocks.new(space, t.shape, t.dtype, axis, parts)
     seen = Blocks.new(space, t.shape, t.dtype, axis, parts) if last is not None else None
-    found = space.run(advance_of, space.groups(parts), t, x, y, known, ratio, relax, out, last and last[0], seen)
+    found = space.run(advance_of, space.groups(parts), t, x, y, known, ratio, relax, more, out, last and last[0], seen)
     if last is not None and seen is not None:
         last[0] = seen
     sums = np.array([one for some in found for one in some])
@@ -227,6 +234,7 @@ def advance_of(
     known: Blocks,
     ratio: float,
     relax: float,
+    more: float,
     out: Blocks,
     last: Blocks | None,
     seen: Blocks | None,
@@ -242,7 +250,7 @@ def advance_of(
             before = last.part(out.axis, part)
         rest = [np.ascontiguousarray(a.part(out.axis, part)) for a in (t, y, known)]
         before = None if before is None else known_entries(np.ascontiguousarray(before), rest[2])
-        found = advance_in_memory(rest[0], made, rest[1], rest[2], ratio, before, relax)
+        found = advance_in_memory(rest[0], made, rest[1], rest[2], ratio, before, relax, more)
         out.put(part, found.t)
         told.append(found[:5])
     return told

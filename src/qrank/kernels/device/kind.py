@@ -208,7 +208,15 @@ class Device(Slices, Unfolded, Transformed, SeenOnDevice):
         return t
 
     def advance(
-        self, t: Any, x: Any, y: Any, observed: Any, ratio: float, last: list[Any] | None = None, relax: float = 0.0
+        self,
+        t: Any,
+        x: Any,
+        y: Any,
+        observed: Any,
+        ratio: float,
+        last: list[Any] | None = None,
+        relax: float = 0.0,
+        more: float = 0.0,
     ) -> Residuals:
         """Turn X into the next T, in place; see `kernels/advance.py`. What is summed up comes to the host once."""
         xp, zero = self.xp, 0.0 * y.reshape(-1)[0]
@@ -230,10 +238,12 @@ class Device(Slices, Unfolded, Transformed, SeenOnDevice):
                 x1 -= relax * z  # on Omega taken back below
             z *= on
             dual = xp.vdot(z, z)
+            primal = xp.vdot(gap, gap)
+            gap *= 1 + ratio * more
             x1 += gap  # on Omega X becomes Y,
             z *= ratio + relax
             x1 += z  # and that the next T
-            return xp.stack([xp.vdot(gap, gap), both - dual, dual])
+            return xp.stack([primal, both - dual, dual])
 
         many = len(arrays[0])
         sums = xp.each(work, many, PASSED if xp.on_cpu else many)  # a piece stays in the cache; a device wants all
