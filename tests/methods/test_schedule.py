@@ -88,8 +88,8 @@ def test_over_relaxed_steps_do_the_work_of_more(monkeypatch):
         for over, calm in ((OVER, CALM), (0.0, 0.0)):
             monkeypatch.setattr(schedule, "OVER", over)
             monkeypatch.setattr(schedule, "CALM", calm)
-            monkeypatch.setattr(tqn.VMTQN, "calm", calm)
-            monkeypatch.setattr(tqn.Recipe, "calm", over)
+            monkeypatch.setattr(tqn.VMTQN, "calm", (calm, CAREFUL))
+            monkeypatch.setattr(tqn.Recipe, "calm", schedule.FIXED if over else (0.0, CAREFUL))
             runs.append(qrank.complete(x, known, method, (0, 1)))
         ours, plain = runs
         assert len(ours.history) < 0.7 * len(plain.history)

@@ -27,7 +27,7 @@ EIGEN, CALL = (
 )  # operations of an eigendecomposition: (EIGEN + CALL / n) n^3, the second for what is not BLAS's
 CALLS = 3e7  # operations that a product does while a step calls what it calls, however small the array is
 BLAS = 1.2e6  # bytes that BLAS keeps for a thread, as far as they are touched
-USUAL = 85  # steps of a run whose mu grows by what is found
+USUAL = 52  # steps of a run whose mu grows by what is found
 KEPT = 0.6  # share of the singular values that a step keeps, over a run
 
 

@@ -20,8 +20,9 @@ LIMITS = (
 DIGITS = 1e-6  # a tolerance from which on single precision serves for multipliers
 LATE, HASTY = 10.0, 2.0  # a first mu so many times the usual one, or such a rho, leave what is missing near 0
 MOST = 1e10  # mu times the data's norm at which baselines hold it
-OVER, CALM = 0.8, 0.4  # how far a step is over-relaxed: where nothing holds X, and, where Q is learned, else
-CAREFUL = 1.09  # the pace where few singular values explain much: mu grows by 1.13 a step
+OVER = 0.8  # how far a step is over-relaxed where nothing holds X
+CALM, CAREFUL = 0.4, 1.09  # the same, and the pace, where few singular values explain much: mu grows by 1.13 a step …
+FIXED = 0.6, 1.13  # … and by 1.22 where Q stays
 HALF = 0.5  # of what is known not yet explained: before that, mu grows as fast as the mask allows
 FEW, MANY = 0.05, 0.2  # shares of all singular values that are few, and many
 CLOSE, LIFT = 0.02, 3.0  # where less than this is left to explain, up to so many times as many are few
@@ -126,7 +127,13 @@ class Growth(NamedTuple):
 
 
 def growth(
-    fastest: float, rho: float, filled: float, primal: float, dual: float, change: float, calm: float = CALM
+    fastest: float,
+    rho: float,
+    filled: float,
+    primal: float,
+    dual: float,
+    change: float,
+    calm: tuple[float, float] = (CALM, CAREFUL),
 ) -> Growth:
     """Return how mu grows in the next step, from what the last one, with ``rho``, has found; ``fastest`` is the pace that the mask allows.
 
@@ -135,7 +142,8 @@ def growth(
     what mu has taken from the threshold. Of an array of nearly low rank, few singular values have been found when little is left to explain,
     and each says much about what is missing: mu grows carefully, as long as the slip is small (what is known holds X), and more
     slowly still where it is large. Of a natural picture most have been found, X moves as mu lets it, and waiting gains
-    nothing: mu grows fast, and hurries to the end once X hardly moves. ``calm`` is how far steps are over-relaxed before. The numbers were chosen by the truth of generated arrays
+    nothing: mu grows fast, and hurries to the end once X hardly moves. ``calm`` is how far steps are over-relaxed, and the pace, where
+    mu grows carefully: under a Q that stays the problem is convex, and the way to its solution matters little. The numbers were chosen by the truth of generated arrays
     (benchmarks/kinds.py, draws 0 to 5), the small real ones being looked at as well; docs/schedule.md compares with the paper's
     settings on fresh draws, and says of the real arrays that they are not fresh.
 
@@ -145,15 +153,15 @@ def growth(
     [1.388, 7.225, 10.0]
     """
     if primal > HALF:
-        return Growth.at(fastest, calm)
-    slip, careful = dual / min(1 - 1 / rho, FOLLOWED), min(CAREFUL, fastest)
+        return Growth.at(fastest, calm[0])
+    slip, careful = dual / min(1 - 1 / rho, FOLLOWED), min(calm[1], fastest)
     lift = min(max(CLOSE / max(primal, 1e-300), 1.0), LIFT)
     free = _ramp(filled / lift, FEW, MANY) * _ramp(slip, HELD, LOOSE)
     if filled < SCANT and primal < LITTLE:
         careful = 1 + (careful - 1) * min(max(OUTRUN / max(slip, 1e-300), BRAKE), 1.0)
     pace = careful + free * (fastest - careful)
     hurry = (STILL / max(change, 1e-300)) ** free if change < STILL else 1.0
-    found = Growth.at(min(1 + (pace - 1) * hurry, LAST), calm + free * (OVER - calm))
+    found = Growth.at(min(1 + (pace - 1) * hurry, LAST), calm[0] + free * (OVER - calm[0]))
     return found._replace(rho=min(found.rho, LAST))
 
 

@@ -61,9 +61,7 @@ class Recipe(Method):
     """A prior, a fit and a schedule; which prior, the methods say."""
 
     revision: ClassVar[int] = 1
-    calm: ClassVar[float] = (
-        schedule.OVER
-    )  # over-relaxation while what is known holds X: Q stays, so the way there tells little
+    calm: ClassVar[tuple[float, float]] = schedule.FIXED  # over-relaxation and pace while what is known holds X
     shares_out: ClassVar[bool] = True
     single: ClassVar[float] = 1 << 18
     measures: ClassVar[bool] = True
@@ -148,12 +146,12 @@ class Recipe(Method):
         looks = self.rho is None and self.fitted(problem).exact and not self.absolute
         if not looks:
             return State(t, mu, rho, state, fit)
-        begins = Growth.at(rho, self.calm)
+        begins = Growth.at(rho, self.calm[0])
         if self.mu0 is None:
             # As long as X = 0, T on Omega becomes a multiple of Y: start where that ends.
             t *= float(begins.ahead)  # of NumPy's kind it would make single precision double
             mu /= begins.ahead
-        return State(t, mu, begins.rho, state, fit, fastest=rho, over=self.calm, more=self.calm)
+        return State(t, mu, begins.rho, state, fit, fastest=rho, over=begins.over, more=begins.over)
 
     def _resumed(self, problem: Problem, work: Workspace) -> State:
         """Start from an earlier answer with a mu under which most of it stays: a few steps bring new entries in.
@@ -181,7 +179,7 @@ class Recipe(Method):
         residuals = agreed.primal, agreed.dual, agreed.change
         step = Step(found.value, *residuals, mu, found.rank, found.slices, found.learning, settled=mu >= last)
         if fastest and self._whole(problem, agreed.primal, found.rank, found.slices):
-            (rho, over), fastest = Growth.at(min(fastest, schedule.EVEN), self.calm), 0.0
+            (rho, over), fastest = Growth.at(min(fastest, schedule.EVEN), self.calm[0]), 0.0
         elif fastest:
             rho, over = growth(fastest, rho, found.rank / self._full(problem), *residuals, self.calm)
         more = 0.0 if last < np.inf else over  # after an earlier answer's first step
@@ -217,7 +215,7 @@ class Recipe(Method):
 class Learning(Recipe):
     """Options of the methods that learn Q."""
 
-    calm: ClassVar[float] = schedule.CALM  # which Q is learned depends on the way
+    calm: ClassVar[tuple[float, float]] = schedule.CALM, schedule.CAREFUL  # which Q is learned depends on the way
 
     update_every: int = 1  # the paper's K
     r: int | None = None  # columns of Q; None: min(n1 n2, n3)
