@@ -5,7 +5,7 @@ import pytest
 
 from qrank.checkpoint import Journal
 from qrank.choose.candidates import Candidate
-from qrank.choose.final import finals
+from qrank.choose.final import finals, without_slight
 from qrank.choose.runner import Outcome, Runner
 from qrank.methods import METHODS
 from qrank.problem import Problem
@@ -46,11 +46,11 @@ def setting(rng):
         runner = Told(problem, rng, None, Journal(), auto).tell(answers)
         return *finals({"a": 0.1, "b": 0.0, "c": 0.9}, trial, runner, None, (1.0, 1.0)), runner
 
-    return off, final
+    return off, final, trial
 
 
 def test_what_starts_from_an_answer_that_got_worse_is_not_run(setting):
-    off, final = setting
+    off, final, _ = setting
     _, weights, runner = final({"a": off(0.1), "b": off(0.2), "c": off(0.01)})
     assert runner.ran == ["a", "b"]
     assert weights["a"] > 0.7
@@ -58,10 +58,19 @@ def test_what_starts_from_an_answer_that_got_worse_is_not_run(setting):
 
 
 def test_weights_follow_what_was_kept_back_and_not_the_trial(setting):
-    off, final = setting
+    off, final, _ = setting
     mixture, weights, runner = final({"a": off(0.1), "b": off(0.1), "c": off(0.1)})
     assert runner.ran[:2] == ["a", "b"]
     assert all(weight == pytest.approx(1 / len(weights), abs=0.1) for weight in weights.values())
     assert mixture.weight > 0
     _, weights, runner = final({"a": off(0.1), "b": off(0.09), "c": off(0.001)})
     assert weights == {"c": 1.0}
+
+
+def test_what_hardly_gained_in_the_trial_is_not_run_on_large_data(setting):
+    trial = setting[2]
+    weights = {"a": 0.3, "b": 0.2, "c": 0.5}
+    assert without_slight(weights, {"a": 1.0, "b": 0.5, "c": 0.3}, trial) == weights
+    assert without_slight(weights, {"a": 1.0, "b": 0.5, "c": 0.499}, trial) == {"a": 0.3, "b": 0.7, "c": 0.0}
+    assert without_slight(weights, {"a": 1.0, "b": 0.999, "c": 0.998}, trial) == {"a": 1.0, "b": 0.0, "c": 0.0}
+    assert without_slight(weights, {"a": 1.0, "b": 0.999, "c": 0.5}, trial) == weights  # c starts from b

@@ -19,14 +19,15 @@ from ..result import Choice, OnStep, Plan, Record, Status, Trial
 from . import candidates
 from .apart import best_of
 from .candidates import Candidate
-from .final import finals
+from .final import finals, without_slight
 from .hide import hidden
 from .mixture import Mixture
 from .part import part
 from .runner import FEW, Runner, Stopped
 from .signs import signs_of
 from .told import known_range, lost_with_others, spread_of, told_error, were_hidden
-from .weigh import PAYS, Spread, calibrated, clearly_better, weights
+from .weigh import PAYS, Spread, calibrated, clearly_better
+from .weigh import weights as weighed
 
 PART = 1_200_000  # entries of the part that candidates are tried on
 CHECKED = 20_000  # known entries of large data that are kept back from the last runs, at most 0.5 %, to tell how far these are off
@@ -114,7 +115,10 @@ def choose(problem: Problem, auto: Auto, rng: np.random.Generator, on_step: OnSt
         trial.forget()
         trial.problem = problem  # of the part nothing more is asked
     apart, own = found.spread.factors[-2:]
-    mixture, taken = finals(found.weights, trial, final, start, (float(apart), float(own)))
+    weights = found.weights
+    if final.keeps_back:
+        weights = without_slight(weights, {one.name: one.error or 0.0 for one in found.choice.trials}, trial)
+    mixture, taken = finals(weights, trial, final, start, (float(apart), float(own)))
     source = final if mixture.weight else trial
     if source is trial:
         if not whole:
@@ -232,7 +236,7 @@ def _weighed(trial: Runner, region: Problem, partly: bool) -> tuple[dict, bool, 
     assert truth is not None
     seen = np.stack([trial.done[name].x.reshape(-1)[at] for name in names], axis=1)
     keep, found = _worth_weighing(trial, names, seen), np.zeros(len(names))
-    found[keep] = weights(seen[:, keep], truth, trial.rng, trial.s2)
+    found[keep] = weighed(seen[:, keep], truth, trial.rng, trial.s2)
     w = {name: float(weight) for name, weight in zip(names, found, strict=True)}
     low, high = known_range(problem)
     mean = seen @ np.array(list(w.values()))

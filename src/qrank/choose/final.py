@@ -10,6 +10,23 @@ from .mixture import Mixture
 from .runner import Runner, Stopped
 from .weigh import weights as weighed
 
+GAINS = 0.99  # on large data what takes the error of the part not below this part of what it started from is not run
+
+
+def without_slight(weights: dict[str, float], errors: dict[str, float], trial: Runner) -> dict[str, float]:
+    """Return the weights with those of what hardly gained on what it started from given to that: on large data a run is dear.
+
+    ``errors`` are those of the trial.
+    """
+    found = dict(weights)
+    for name in reversed(weights):  # what starts from another comes after it
+        after = trial.done[name].candidate.after
+        heirs = any(found[one] > 0 for one in weights if trial.done[one].candidate.after == name)
+        if after in found and found[name] > 0 and not heirs and errors[name] >= GAINS * errors[after]:
+            found[after] += found[name]
+            found[name] = 0.0
+    return found
+
 
 def finals(
     weights: dict[str, float], trial: Runner, final: Runner, start: np.ndarray | None, factors: tuple[float, float]
