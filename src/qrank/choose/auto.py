@@ -19,7 +19,7 @@ from ..result import Choice, OnStep, Plan, Record, Status, Trial
 from . import candidates
 from .apart import best_of
 from .candidates import Candidate
-from .final import finals, without_slight
+from .final import GAINS, finals, without_slight
 from .hide import hidden
 from .mixture import Mixture
 from .part import part
@@ -35,7 +35,6 @@ SCATTERED = 0.8  # so much of what is known over all is known around missing ent
 BRIEF = 10  # steps of a run that was asked to end
 NEAR = 1.35  # a simple fill whose error is below so many times the views' is worth starting from
 ROUNDS = 3  # of patches alone, at most
-GOES_ON = 0.99  # another round follows if one takes the error below this part
 HOPELESS = 1.03  # patches whose first round errs so much more than what they started from are stopped
 
 
@@ -224,7 +223,7 @@ def _try_patches(trial: Runner, joined: Candidate, start: np.ndarray, losing: fl
     for k in range(1, ROUNDS + 1):
         error, one = trial.held_out(found.x), candidates.alone(joined, method.shape, before, k, noise)
         found, before = trial.run(one, found.x, losing), one
-        if trial.held_out(found.x) >= GOES_ON * error:
+        if trial.held_out(found.x) >= GAINS * error:
             return
 
 

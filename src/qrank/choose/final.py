@@ -10,7 +10,7 @@ from .mixture import Mixture
 from .runner import Runner, Stopped
 from .weigh import weights as weighed
 
-GAINS = 0.99  # on large data what takes the error of the part not below this part of what it started from is not run
+GAINS = 0.99  # what does not take the error below this part of what it was is not worth another run
 
 
 def without_slight(weights: dict[str, float], errors: dict[str, float], trial: Runner) -> dict[str, float]:
@@ -46,7 +46,7 @@ def finals(
         tried, weight = trial.done[name], weights.get(name, 0.0)
         after = tried.candidate.after
         if after is not None and after not in final.done:
-            continue  # it has come to nothing, or is the worse for what it did
+            continue  # it has come to nothing
         candidate, doubted = Candidate(name, tried.method, after), weight > 0 or final.keeps_back
         try:
             if after is not None:
