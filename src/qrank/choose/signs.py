@@ -76,11 +76,17 @@ def distance(observed: np.ndarray, smoothness: np.ndarray) -> np.ndarray:
     def work(s: slice) -> None:
         first = max(0, s.start - reach)
         slab = missing[first : s.stop + reach]
-        if not slab.all():  # else nothing is near
-            away = np.asarray(ndimage.distance_transform_edt(slab, sampling=step))[s.start - first :][
-                : s.stop - s.start
-            ]
-            np.minimum(away / FAR, 1, out=far[s], casting="same_kind")
+        if slab.all():  # nothing is near
+            return
+        inner = slice(s.start - first, s.stop - first)
+        # SciPy's own distances take six times the room of the places that it finds
+        nearest = np.asarray(ndimage.distance_transform_edt(slab, step, return_distances=False, return_indices=True))
+        square = np.zeros(far[s].shape, np.float32)
+        for places, here, h in zip(nearest, np.indices(slab.shape, np.float32, sparse=True), step, strict=True):
+            away = np.subtract(places[inner], here[inner] if len(here) > 1 else here, dtype=np.float32)
+            away *= h / FAR
+            square += np.square(away, out=away)
+        np.minimum(np.sqrt(square, out=square), 1, out=far[s])
 
     threads.each(work, n, some)  # the map of all of it takes ten times its memory; what is beyond FAR is not looked at
     return np.moveaxis(far, 0, axis)

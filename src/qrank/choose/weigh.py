@@ -166,10 +166,10 @@ class Spread:
         total = np.zeros(shape, np.float32)
         made = reversed(list(zip(self.factors, signs, strict=True)))  # the last signs are let go of once made
         for factor, sign in made:
-            found = sign() if factor > 0 else None
-            if found is not None:
-                total += np.square(found * math.sqrt(factor), dtype=np.float32)
-            del found
+            if factor > 0:
+                found = sign() * math.sqrt(factor)
+                total += np.square(found, out=found)
+                del found
         if not total.any():  # where one answer is left of several, say, they do not differ: that makes nothing certain
             total.fill(self.mean)
         np.maximum(total, 1e-3 * float(total.mean(dtype=float)), out=total)
