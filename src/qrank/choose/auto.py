@@ -88,7 +88,7 @@ def tried(problem: Problem, auto: Auto, rng: np.random.Generator, on_step: OnSte
         region.without(np.flatnonzero(hidden(region.observed, rng, region.ignored))), rng, on_step, journal, auto
     )
     try:
-        _try_all(trial, auto.effort, auto.noise_level)
+        _try_all(trial, auto.effort, auto.noise_level, thorough=box is None)
     except Stopped:
         trial.stopped = True
     return Tried(trial, box, *_weighed(trial, region, box is not None), were_hidden(trial.problem, auto))
@@ -186,7 +186,7 @@ def _fast(
     return Chosen(found.x, None, Status.INTERRUPTED if stopped else found.status, found.records, choice)
 
 
-def _try_all(trial: Runner, effort: str, noise: float | None) -> None:
+def _try_all(trial: Runner, effort: str, noise: float | None, thorough: bool) -> None:
     """Run all candidates on what is left known; those that start from a better answer come after it.
 
     Simple fills leave what is known as it is, so with noise they are not tried.
@@ -211,7 +211,7 @@ def _try_all(trial: Runner, effort: str, noise: float | None) -> None:
         best = min((first.name, again.name), key=errors.__getitem__)
     views = trial.done[best].method
     assert isinstance(views, Views)
-    for joined in candidates.joined(problem, best, views.depth, effort, noise):
+    for joined in candidates.joined(problem, best, views.depth, effort, noise, thorough):
         _try_patches(trial, joined, trial.done[best].x, HOPELESS * errors[best], noise)
 
 
@@ -221,7 +221,7 @@ def _try_patches(trial: Runner, joined: Candidate, start: np.ndarray, losing: fl
     assert isinstance(method, Joined)
     found = trial.run(joined, start, losing)
     for k in range(1, ROUNDS + 1):
-        error, one = trial.held_out(found.x), candidates.alone(joined, method.shape, before, k, noise)
+        error, one = trial.held_out(found.x), candidates.alone(joined, method, before, k, noise)
         found, before = trial.run(one, found.x, losing), one
         if trial.held_out(found.x) >= GAINS * error:
             return

@@ -32,7 +32,7 @@ STEPS = 6  # and falls there in so many steps
 class Joined(Views):
     """Views and patches, averaged in every step."""
 
-    revision: ClassVar[int] = 2
+    revision: ClassVar[int] = 3
     name: ClassVar[str] = "joined"
     about: ClassVar[str] = "views, joined in the last steps by the local Gaussian model of patches"
     after: ClassVar[str | None] = "views"
@@ -40,13 +40,14 @@ class Joined(Views):
     numpy_only: ClassVar[bool] = True
 
     shape: Any = None  # of a block: as for `patches`
+    eigenpairs: int | None = None  # of each kind of blocks: as for `patches`
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._patches()  # which checks the shape
+        self._patches()  # which checks them
 
     def _patches(self) -> GaussianPatches:
-        return GaussianPatches(shape=self.shape, noise=self.noise)
+        return GaussianPatches(shape=self.shape, eigenpairs=self.eigenpairs, noise=self.noise)
 
     def seen(self, problem: Problem) -> list[Seen]:
         """Return the views, and the patches as one more."""
