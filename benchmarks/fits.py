@@ -19,25 +19,20 @@ FITS = {"exact": "known entries", "noise": "noise", "outliers": "outliers", "ope
 def runs_of(y: np.ndarray, observed: np.ndarray, method: str) -> dict[str, Callable[[Any], Any]]:
     """Return a run of each fit on the same data, as a function of what is to be called after each step.
 
-    The operator is a cheap one: known entries with signs of their own, given as two functions, so that nobody can tell that it
-    is a mask.
+    The operator is a cheap one: half the sum of every four neighbours in a row, of as many rows as that many numbers are known.
     """
     import qrank
 
     rng = np.random.default_rng(5)
-    signs = rng.choice([-1.0, 1.0], y.shape)
-    positions = np.flatnonzero(observed)
     wrong = observed & (rng.random(y.shape) < WRONG)
     noisy = np.where(observed, y + SIGMA * rng.standard_normal(y.shape), 0.0)
     spoilt = np.where(wrong, rng.random(y.shape), y)
 
     def forward(x: np.ndarray) -> np.ndarray:
-        return (x * signs).ravel()[positions]
+        return x.reshape(-1, 4).sum(axis=1) / 2
 
     def adjoint(b: np.ndarray) -> np.ndarray:
-        x = np.zeros(y.size, b.dtype)
-        x[positions] = b
-        return x.reshape(y.shape) * signs
+        return np.repeat(b / 2, 4).reshape(y.shape)
 
     def completed(given: np.ndarray, **options: Any) -> Callable[[Any], Any]:
         return lambda on_step: qrank.complete(given, observed, method, (1, 2), on_step=on_step, **NORM, **options)

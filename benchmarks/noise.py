@@ -1,13 +1,15 @@
 """Noise: what is gained by saying that it is there. ``python -m benchmarks.noise DATA`` measures, and writes docs/noise.md.
 
-Each cell is kept in out/noise as soon as it is done; what was stopped goes on. Levels are parts of the range, 0 to 1.
+Each cell is kept in out/noise as soon as it is done; what was stopped goes on. Further arguments are patterns of cells to measure
+(``'fill/video-*'``); the page is then left as it is. Levels are parts of the range, 0 to 1.
 """
 
 from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from fnmatch import fnmatch
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +24,13 @@ from qrank.problem import Problem
 from qrank.study.store import RunStore
 
 PAGE = Path(__file__).parents[1] / "docs" / "noise.md"
-SCENES = {"balloons": "hyperspectral cube", "video-60": "moving clip", "smooth-60": "still clip"}
+SCENES = {
+    "balloons": "hyperspectral cube",
+    "video": "moving clip",
+    "smooth": "still clip",
+    "video-60": "moving clip, every 4th pixel",
+    "smooth-60": "still clip, every 4th pixel",
+}
 OTHERS = (
     "coil-64",
     "china",
@@ -37,15 +45,18 @@ OTHERS = (
 SIGMAS = (0.05, 0.1)
 LEVELS = (0.01, 0.03, 0.1)
 PLANE = (1, 2)
-FILLS = {
-    "auto": lambda x, y, on, s: qrank.complete(y, on, "auto", PLANE, noise=s),
-    "auto, exact": lambda x, y, on, s: qrank.complete(y, on, "auto", PLANE),
-    "auto, of values without noise": lambda x, y, on, s: qrank.complete(x, on, "auto", PLANE),
-    "views": lambda x, y, on, s: qrank.complete(y, on, "views", PLANE, noise=s),
-    "views, exact": lambda x, y, on, s: qrank.complete(y, on, "views", PLANE),
-    "vmtqn": lambda x, y, on, s: qrank.complete(y, on, "vmtqn", PLANE, noise=s),
-    "tnn": lambda x, y, on, s: qrank.complete(y, on, "tnn", PLANE, noise=s),
-}
+METHODS = ("auto", "views", "vmtqn", "tnn")
+
+
+def fills() -> dict[str, Callable[..., np.ndarray]]:
+    """Return what each row fills: of the truth x, the values y with noise s, and where they are known."""
+    found: dict[str, Callable[..., np.ndarray]] = {}
+    for m in METHODS:
+        found[m] = lambda x, y, on, s, m=m: qrank.complete(y, on, m, PLANE, noise=s).x
+        found[f"{m}, exact"] = lambda x, y, on, s, m=m: qrank.complete(y, on, m, PLANE).x
+        if m == "auto":
+            found["auto, of values without noise"] = lambda x, y, on, s: qrank.complete(x, on, "auto", PLANE).x
+    return found
 
 
 def tv(y: np.ndarray, s: float, x: np.ndarray) -> float:
@@ -92,11 +103,11 @@ def noisy(x: np.ndarray, s: float, p: float) -> tuple[np.ndarray, np.ndarray]:
     return (x + s * rng.standard_normal(x.shape)).astype(np.float32), rng.random(x.shape) < p
 
 
-def measured(folder: Path, store: RunStore) -> None:
+def measured(folder: Path, store: RunStore, patterns: Sequence[str]) -> None:
     """Run what is not there yet."""
 
     def cell(key: str, run: Callable[[], float]) -> None:
-        if store.load(key) is None:
+        if store.load(key) is None and any(fnmatch(key, pattern) for pattern in patterns):
             value = float(run())
             store.save(key, {"value": value})
             print(f"{key}: {value:.4g}", flush=True)
@@ -116,8 +127,8 @@ def measured(folder: Path, store: RunStore) -> None:
                 cell(f"level/{name}-{s}-{p}", lambda y=y, on=on, rng=rng: level(Problem.of(y, on, PLANE), rng))
         for s in SIGMAS:
             y, on = noisy(x, s, 0.2)
-            for method, fill in FILLS.items():
-                cell(f"fill/{name}-{s}-{method}", lambda y=y, on=on, s=s, f=fill, x=x: psnr(f(x, y, on, s).x, x))
+            for method, fill in fills().items():
+                cell(f"fill/{name}-{s}-{method}", lambda y=y, on=on, s=s, f=fill, x=x: psnr(f(x, y, on, s), x))
             y, on = noisy(x, s, 1.0)
             for method, clean in CLEANERS.items():
                 if name == "balloons" or method == "views":
@@ -147,7 +158,7 @@ def page(store: RunStore) -> str:
         " entries of the truth, which are then right themselves: nothing can be expected to come above it.",
         "",
     ]
-    rows = [(f"{SCENES[n]}: {m}", f"{n}-{{}}-{m}") for n in SCENES for m in FILLS]
+    rows = [(f"{SCENES[n]}: {m}", f"{n}-{{}}-{m}") for n in SCENES for m in fills()]
     lines += table(store, "fill", rows, SIGMAS, ".1f")
     lines += [
         "## Nothing missing",
@@ -184,5 +195,6 @@ if __name__ == "__main__":
     kept = RunStore(Path("out") / "noise")
     with warnings.catch_warnings(action="ignore"):
         if len(sys.argv) > 1:
-            measured(Path(sys.argv[1]), kept)
-    PAGE.write_text(page(kept), encoding="utf-8")
+            measured(Path(sys.argv[1]), kept, sys.argv[2:] or ["*"])
+    if len(sys.argv) < 3:
+        PAGE.write_text(page(kept), encoding="utf-8")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,8 +13,9 @@ from ..checkpoint import Journal
 from ..choose import plane
 from ..choose.measured import choose_measured
 from ..errors import ConvergenceWarning, InputError, KindError
-from ..fit import Measurement, least_norm, operator_of
+from ..fit import Measurement, Operator, first, least_norm, operator_of, seen_alone, smooth_axes
 from ..methods import METHODS, Auto, Method
+from ..methods.views import Views
 from ..problem import Problem
 from ..result import Completion, OnStep, Status
 from ..tensor import Layout
@@ -21,6 +23,8 @@ from .answer import Answer, answered
 from .complete import complete
 from .inputs import check_on_step, checked_bounds, generator, method_of
 from .progress import watching
+
+ALIKE = 1e-9  # numbers by which entries are seen that are equal but for rounding
 
 
 def recover(
@@ -58,7 +62,7 @@ def recover(
     -------
     Completion
         ``x`` has the shape, and agrees with what was measured (with ``noise``: nearly); ``observed`` is False everywhere, unless
-        the operator is a mask.
+        the operator sees entries one by one, in whatever form it is given: then the answer is that of ``complete``.
 
     Examples
     --------
@@ -80,6 +84,15 @@ def recover(
         }
         return complete(y, operator, method, slice_axes, **given, **options)
     chosen = method_of(method, preset, options)
+    check_on_step(on_step)
+    b = _numbers(measurements)
+    psi = operator_of(operator, shape)
+    if b.size != psi.count:
+        raise InputError(f"the operator makes {psi.count} measurements, and {b.size} are given")
+    entries = _entries(b, psi, chosen)
+    if entries is not None:
+        given = {"on_step": on_step, "progress": progress, "rng": rng, "bounds": bounds}
+        return complete(entries.y, entries.observed, entries.method, slice_axes, **given)
     if not (chosen.measures or isinstance(chosen, Auto)):
         able = ", ".join(["auto", *(name for name, one in METHODS.items() if one.measures)])
         raise InputError(
@@ -87,12 +100,8 @@ def recover(
         )
     if isinstance(getattr(chosen, "noise", None), str):
         raise InputError("noise='auto' needs known entries: give the standard deviation of other measurements' errors")
-    check_on_step(on_step)
-    b = _numbers(measurements)
-    psi = operator_of(operator, shape)
-    if b.size != psi.count:
-        raise InputError(f"the operator makes {psi.count} measurements, and {b.size} are given")
-    problem = measured_problem(b, psi, slice_axes, chosen.noise_level is None)
+    ordered = isinstance(chosen, Auto) or (isinstance(chosen, Views) and chosen.ordered)
+    problem = measured_problem(b, psi, slice_axes, chosen.noise_level is None, ordered)
     low, high = checked_bounds(bounds, problem.y)
     rng = generator(rng)
     with watching(progress, chosen, on_step) as watched:
@@ -115,19 +124,54 @@ def _recovered(problem: Problem, method: Method, rng: np.random.Generator, on_st
     return Answer(x, status, records, choice=choice)
 
 
-def measured_problem(b: np.ndarray, psi: Any, slice_axes: tuple[int, int] | None, exact: bool = True) -> Problem:
-    """Return the problem of measurements: scaled by a power of two, its y the smallest array that agrees with them."""
-    first = least_norm(psi, b, exact)
-    largest = float(np.abs(first).max())
+class Entries(NamedTuple):
+    """A problem of known entries."""
+
+    y: np.ndarray
+    observed: np.ndarray
+    method: Method
+
+
+def _entries(b: np.ndarray, psi: Operator, method: Method) -> Entries | None:
+    """Return the known entries that measurements come to, if each is seen alone; None: they are of another kind.
+
+    Noise of measurements is that of entries if all are seen alike, and is divided by what they are multiplied by.
+    """
+    d = seen_alone(psi) if np.isfinite(b).all() else None
+    if d is None:
+        return None
+    seen, level = d > 0, method.noise_level
+    if level is None:
+        least_norm(psi, b)  # which refuses what contradicts itself
+    elif np.ptp(d[seen]) > ALIKE * d.max():
+        return None
+    elif math.isfinite(level):  # else it is to be estimated
+        method = replace(method, noise=level / math.sqrt(float(d[seen].mean())))  # pyright: ignore[reportCallIssue]
+    y = np.divide(psi.adjoint(b), d, out=np.zeros(psi.shape), where=seen)
+    return Entries(y.astype(b.dtype, copy=False), seen, method)
+
+
+def measured_problem(
+    b: np.ndarray, psi: Any, slice_axes: tuple[int, int] | None, exact: bool = True, ordered: bool = False
+) -> Problem:
+    """Return the problem of measurements: scaled by a power of two, its y the smallest array that agrees with them.
+
+    ``ordered``: neighbours may tell of each other; where they do, y is a smooth array that agrees.
+    """
+    least = least_norm(psi, b, exact)
+    smooth = smooth_axes(psi, b) if ordered else ()
+    start = first(psi, b, smooth, exact) if smooth else least
+    largest = float(np.abs(least).max())
     exponent = math.frexp(largest)[1] if largest > 0 else 0
     if slice_axes is None:
-        usual = Problem.of(first)
+        usual = Problem.of(start)
         order = usual.layout.rest + usual.layout.slice_axes
         slice_axes = plane(psi.shape, usual.smoothness[np.argsort(order)])
     layout = Layout.of(psi.shape, slice_axes)
     inner = psi.seen(layout.inner, layout.outer, layout.inner_shape)
-    y = np.ldexp(np.ascontiguousarray(layout.inner(first)), -exponent).astype(b.dtype, copy=False)
-    measured = Measurement(inner, np.ldexp(b, -exponent))
+    y = np.ldexp(np.ascontiguousarray(layout.inner(start)), -exponent).astype(b.dtype, copy=False)
+    order = layout.rest + layout.slice_axes
+    measured = Measurement(inner, np.ldexp(b, -exponent), tuple(order.index(axis) for axis in smooth))
     return Problem(y, np.ones(y.shape, dtype=bool), exponent, layout, measured=measured)
 
 

@@ -4,8 +4,9 @@ from .base import Agreed, Fit
 from .exact import Exact
 from .measured import Measured, Measurement, least_norm
 from .noisy import Noisy
-from .operators import Operator, operator_of
+from .operators import Operator, operator_of, seen_alone
 from .robust import KINDS, Robust
+from .smooth import first, smooth_axes
 
 __all__ = [
     "KINDS",
@@ -17,6 +18,9 @@ __all__ = [
     "Noisy",
     "Operator",
     "Robust",
+    "first",
     "least_norm",
     "operator_of",
+    "seen_alone",
+    "smooth_axes",
 ]

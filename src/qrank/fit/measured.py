@@ -4,10 +4,13 @@
 
     W = V + Psi^T z,   (Psi Psi^T + (tau/lam) I) z = b - Psi V,   U = V - W = -Psi^T z
 
-without noise the projection of V onto what agrees with b (tau = 0). Where Psi Psi^T = c I, z = (b - Psi V) / (c + tau/lam); else
-it comes from conjugate gradients, started from the last z, to an accuracy that follows how far X and W are apart. Noise of level
-sigma in b has the size sigma / gain in the array, in as many directions as are measured, so tau = gain sigma sqrt(p) (sqrt(n1) +
-sqrt(n2)), p being the number of measurements over that of the entries, at most 1.
+without noise the projection of V onto what agrees with b (tau = 0). U is -Psi^T z' of the last z', so that z = z' + d with
+
+    (Psi Psi^T + (tau/lam) I) d = b - Psi X - (tau/lam) z'
+
+and V is not needed. Where Psi Psi^T = c I, that is a division by c + tau/lam; else d comes from conjugate gradients, to an accuracy that
+follows how far X and W are apart. Noise of level sigma in b has the size sigma / gain in the array, in as many directions as are
+measured, so tau = gain sigma sqrt(p) (sqrt(n1) + sqrt(n2)), p being the number of measurements over that of the entries, at most 1.
 """
 
 from __future__ import annotations
@@ -39,13 +42,14 @@ class Measurement(NamedTuple):
 
     operator: Operator
     values: np.ndarray  # (m,)
+    smooth: tuple[int, ...] = ()  # axes along which neighbours are alike
 
 
 class MeasuredState(NamedTuple):
     """What a step hands to the next."""
 
     u: Any  # the multiplier over mu, a stack
-    z: np.ndarray  # (m,): where conjugate gradients start
+    z: np.ndarray  # (m,): U = -Psi^T z
     gap: float  # how far X was from W, relative
 
 
@@ -76,13 +80,13 @@ class Measured(Fit):
         self, problem: Problem, t: Any, x: Any, lam: float, lam_next: float, state: MeasuredState, work: Workspace
     ) -> Agreed:
         """Take W where it agrees with what was measured, as near to X + U as can be."""
-        (psi, b), shift = problem.measured, self.tau(problem) / lam
-        left = b - psi.forward((x + state.u).reshape(problem.y.shape))
+        (psi, b, _), shift = problem.measured, self.tau(problem) / lam
+        left = b - psi.forward(x.reshape(problem.y.shape)) - shift * state.z
         accuracy = min(max(CAREFUL * state.gap, FINEST), COARSEST) * float(np.linalg.norm(b))
-        z = solved(psi, left.astype(t.dtype, copy=False), shift, state.z, accuracy)
-        r = np.array(psi.adjoint(z).reshape(t.shape), t.dtype, order="C")  # a copy: the operator may keep its own
-        ratio = float(lam_next / lam)
+        z = state.z + solved(psi, left.astype(t.dtype, copy=False), shift, accuracy)
+        r, ratio = psi.adjoint(z).reshape(t.shape), float(lam_next / lam)
         agreed = advanced(t, x, state.u, r, problem.size, ratio)
+        work.lend("spare", t)
         return agreed._replace(state=MeasuredState(agreed.state, z * ratio, agreed.primal))
 
     def answer(self, problem: Problem, t: Any, state: MeasuredState, work: Workspace) -> Any:
@@ -92,28 +96,27 @@ class Measured(Fit):
         return x
 
 
-def solved(psi: Operator, left: np.ndarray, shift: float, start: np.ndarray, accuracy: float) -> np.ndarray:
+def solved(psi: Operator, left: np.ndarray, shift: float, accuracy: float) -> np.ndarray:
     """Return z with (Psi Psi^T + shift I) z = left, up to a residual of this norm.
 
     >>> from qrank.fit.operators import operator_of
     >>> psi = operator_of(np.array([[2.0, 0.0], [1.0, 1.0]]), (1, 2))
-    >>> solved(psi, np.array([6.0, 4.0]), 0.0, np.zeros(2), 1e-12).round(6)
+    >>> solved(psi, np.array([6.0, 4.0]), 0.0, 1e-12).round(6)
     array([1., 1.])
     """
     if psi.tight is not None:
         return left / left.dtype.type(psi.tight + shift)
-    z = _by_gradients(psi, left, shift, start, accuracy)
-    return _by_least_squares(psi, left, shift, start, accuracy) if z is None else z
+    z = _by_gradients(psi, left, shift, accuracy)
+    return _by_least_squares(psi, left, shift, accuracy) if z is None else z
 
 
-def _by_gradients(psi: Operator, left: np.ndarray, shift: float, z: np.ndarray, accuracy: float) -> np.ndarray | None:
+def _by_gradients(psi: Operator, left: np.ndarray, shift: float, accuracy: float) -> np.ndarray | None:
     """Return z by conjugate gradients on the equation itself, which find small parts of Psi early; None where it has no solution.
 
     Where rows of Psi depend on each other, rounded measurements contradict each other a little. Directions of which Psi^T makes
     nothing are all that is left then, and the steps along them have no end.
     """
-    r = left - psi.forward(psi.adjoint(z)) - shift * z
-    p, rr = r, float(r @ r)
+    z, r, p, rr = np.zeros_like(left), left, left, float(left @ left)
     for _ in range(MOST):
         if math.sqrt(rr) <= accuracy:
             break
@@ -128,15 +131,15 @@ def _by_gradients(psi: Operator, left: np.ndarray, shift: float, z: np.ndarray, 
     return z
 
 
-def _by_least_squares(psi: Operator, left: np.ndarray, shift: float, z: np.ndarray, accuracy: float) -> np.ndarray:
+def _by_least_squares(psi: Operator, left: np.ndarray, shift: float, accuracy: float) -> np.ndarray:
     """Return z for which the residual is as small as can be, by conjugate gradients on ||Psi d - left||^2 + shift ||d||^2, d = Psi^T z.
 
     >>> from qrank.fit.operators import operator_of
     >>> psi = operator_of(np.array([[1.0, 1.0], [1.0, 1.0], [0.0, 1.0]]), (1, 2))
-    >>> psi.adjoint(_by_least_squares(psi, np.array([1.0, 3.0, 1.0]), 0.0, np.zeros(3), 0.0)).round(6)
+    >>> psi.adjoint(_by_least_squares(psi, np.array([1.0, 3.0, 1.0]), 0.0, 0.0)).round(6)
     array([[1., 1.]])
     """
-    r, p, w, gg = left - psi.forward(psi.adjoint(z)), 0.0, 0.0, math.inf
+    z, r, p, w, gg = np.zeros_like(left), left, 0.0, 0.0, math.inf
     for _ in range(MOST):
         rest = r - shift * z
         off, g, before = float(np.linalg.norm(rest)), psi.adjoint(rest), gg
@@ -164,7 +167,7 @@ def least_norm(psi: Operator, b: np.ndarray, exact: bool = True) -> np.ndarray:
     if not np.isfinite(b).all():
         raise InputError("measurements must be finite: leave out, with their rows of the operator, those that are not")
     size = float(np.linalg.norm(b))
-    x = psi.adjoint(solved(psi, b, 0.0, np.zeros_like(b), 1e-3 * size))
+    x = psi.adjoint(solved(psi, b, 0.0, 1e-3 * size))
     left = b - psi.forward(x)
     off = float(np.linalg.norm(left))
     if exact and off > AGREES * size and np.linalg.norm(psi.adjoint(left)) <= CERTAIN * psi.gain * off:

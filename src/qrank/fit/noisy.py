@@ -42,9 +42,11 @@ class Noisy(Fit):
         self, problem: Problem, t: Any, x: Any, lam: float, lam_next: float, state: Any, work: Workspace
     ) -> Agreed:
         """Take W between X + U and Y on Omega, and X off it."""
-        r = left(problem, x, state)
+        r = left(problem, x, state, work)
         r *= float(lam / (lam + self.tau(problem)))
-        return advanced(t, x, state, r, problem.size, float(lam_next / lam))
+        agreed = advanced(t, x, state, r, problem.size, float(lam_next / lam))
+        work.lend("spare", t)
+        return agreed
 
     def answer(self, problem: Problem, t: Any, state: Any, work: Workspace) -> Any:
         """Return W = T + U: the estimate everywhere, also where a noisy value was known."""
@@ -53,12 +55,12 @@ class Noisy(Fit):
         return x
 
 
-def left(problem: Problem, x: Any, u: Any) -> Any:
-    """Return Y - X - U on Omega, 0 off it: there nothing is asked for.
+def left(problem: Problem, x: Any, u: Any, work: Workspace) -> Any:
+    """Return Y - X - U on Omega, 0 off it: there nothing is asked for; in scratch.
 
     >>> import numpy as np
     >>> problem, one = Problem.of(np.array([[5.0, np.nan]])), np.ones((1, 1, 2))
-    >>> np.abs(left(problem, one / 8, one / 4) * problem.scale).tolist()
+    >>> np.abs(left(problem, one / 8, one / 4, Workspace()) * problem.scale).tolist()
     [[[2.0, 0.0]]]
     """
 
@@ -68,13 +70,15 @@ def left(problem: Problem, x: Any, u: Any) -> Any:
         r *= known
         return ()
 
-    r = kernels.of(x).copy(problem.stack)
+    r = kernels.of(x).copy(problem.stack, out=work.array("left", x.shape, x.dtype))
     kernels.of(x).summed(piece, r, x, u, problem.mask)
     return r
 
 
 def advanced(t: Any, x: Any, u: Any, r: Any, size: float, ratio: float) -> Agreed:
-    """Return the step to W = X + U + R, whose U is -R; the arrays are overwritten: these passes cost as much as small steps do.
+    """Return the step to W = X + U + R, whose U is -R: X becomes the next T and U the next U, T is free; R is left as it is.
+
+    These passes cost as much as small steps do.
 
     >>> import numpy as np
     >>> t, x, u, r = (np.full((1, 1, 1), value) for value in (1.0, 2.0, 0.5, 0.25))
@@ -86,14 +90,14 @@ def advanced(t: Any, x: Any, u: Any, r: Any, size: float, ratio: float) -> Agree
 
     def piece(t: Any, x: Any, u: Any, r: Any) -> tuple[float, ...]:
         t += u  # the last W
-        u += x
-        u += r  # W
-        t -= u
+        u += r
+        x += u  # W
+        t -= x
+        found = tuple(kind.norm(a) ** 2 for a in (t, u, r))
+        u[...] = r
+        u *= -ratio
         x -= u
-        found = tuple(kind.norm(a) ** 2 for a in (t, x, r))
-        r *= -ratio
-        u -= r
         return found
 
     change, gap, dual = (math.sqrt(square) for square in kind.summed(piece, t, x, u, r))
-    return Agreed(u, r, gap / size, change / max(dual, 1e-300), change / size)
+    return Agreed(x, u, gap / size, change / max(dual, 1e-300), change / size)

@@ -17,6 +17,7 @@ LEAST = 1e-70  # what an operator makes must be so large, and not larger than on
 TOO_FAR = (
     "the operator makes numbers of size {:.3g}, whose squares are none: divide it and the measurements by a number"
 )
+EMPTY = 1e-12  # of the largest of the numbers by which entries are seen; those with less are not seen
 ALIKE = (
     100.0  # so many times the rounding of the type, times the root of its size, may two numbers differ that are equal
 )
@@ -93,6 +94,30 @@ def operator_of(given: Any, shape: tuple[int, ...] | None = None, rng: Any = 0) 
     )
     _test_adjoint(found, rng)
     return _probed(found, rng)
+
+
+def seen_alone(psi: Operator) -> np.ndarray | None:
+    """Return the diagonal d of Psi^T Psi, of the operator's shape, where it has nothing beside it; None: it has.
+
+    Then every entry is known by itself or not at all: X is Psi^T b / d where d > 0. That is so of a mask, with any signs and weights,
+    and of repeated measurements of the same entries.
+
+    >>> d = seen_alone(operator_of(np.array([[0.0, -2.0, 0.0], [1.0, 0.0, 0.0]]), (1, 3)))
+    >>> None if d is None else d.tolist(), seen_alone(operator_of(np.ones((1, 3)), (1, 3)))
+    ([[1.0, 4.0, 0.0]], None)
+    """
+    rng = np.random.default_rng(0)
+    d = np.array(psi.adjoint(psi.forward(np.ones(psi.shape))), dtype=float)
+    d[np.abs(d) <= EMPTY * np.abs(d).max()] = 0.0
+    if (d < 0).any():
+        return None
+    for _ in range(PROBES):
+        x = rng.standard_normal(psi.shape)
+        found = psi.adjoint(psi.forward(x))
+        eps = np.finfo(found.dtype).eps if found.dtype.kind == "f" else np.finfo(float).eps
+        if np.linalg.norm(found - d * x) > ALIKE * eps * np.linalg.norm(d * x):
+            return None
+    return d
 
 
 def _functions(given: Any) -> tuple[Callable[[Any], Any], Callable[[Any], Any], Any]:

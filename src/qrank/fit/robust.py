@@ -73,7 +73,7 @@ class Robust(Fit):
     ) -> Agreed:
         """Share what X lacks of Y out between noise, outliers and the multiplier."""
         (u, s_old), tau, norm = state, self.tau(problem), kernels.of(t).norm
-        r = left(problem, x, u)  # off Omega nothing is asked for: W = X, U = 0
+        r = left(problem, x, u, work)  # off Omega nothing is asked for: W = X, U = 0
         s = soft(
             r, min(self.w(problem) * (lam + tau), DROWNED * problem.size), self.kind
         )  # beyond all of Y it is beyond a type, too
@@ -82,6 +82,7 @@ class Robust(Fit):
         s_old -= s
         moved, dual = norm(s_old), norm(r)
         agreed = advanced(t, x, u, r, problem.size, float(lam_next / lam))
+        work.lend("spare", t)
         change = math.hypot(agreed.change, moved / problem.size)
         return agreed._replace(
             state=RobustState(agreed.state, s), dual=change * problem.size / max(dual, 1e-300), change=change

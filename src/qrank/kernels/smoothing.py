@@ -139,6 +139,17 @@ def _blurred(parts: tuple[np.ndarray, np.ndarray], width: float, axis: int, s: s
     ndimage.gaussian_filter1d(part, width, axis=axis, output=part, mode="constant", truncate=3.0)
 
 
+def blurred(x: np.ndarray, width: float, axes: Sequence[int]) -> np.ndarray:
+    """Return the Gaussian mean of an array along some axes; beyond the border it goes on as at the border.
+
+    >>> blurred(np.array([[0.0, 0.0, 1.0, 0.0, 0.0]]), 0.5, (1,)).round(2)
+    array([[0.  , 0.11, 0.79, 0.11, 0.  ]])
+    """
+    for axis in axes:
+        x = ndimage.gaussian_filter1d(x, width, axis=axis, mode="nearest", truncate=3.0)
+    return x
+
+
 def doubled(x: Any, axis: int, size: int, empty: Callable[..., Any] = np.empty) -> Any:
     """Return x with the mean of each two neighbours between them along an axis, cut or continued to a length.
 
