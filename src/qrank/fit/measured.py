@@ -85,7 +85,7 @@ class Measured(Fit):
         accuracy = min(max(CAREFUL * state.gap, FINEST), COARSEST) * float(np.linalg.norm(b))
         z = state.z + solved(psi, left.astype(t.dtype, copy=False), shift, accuracy)
         r, ratio = psi.adjoint(z).reshape(t.shape), float(lam_next / lam)
-        agreed = advanced(t, x, state.u, r, problem.size, ratio)
+        agreed = advanced(t, x, state.u, lambda x, u, r: (r, 0.0), (r,), problem.size, ratio)
         work.lend("spare", t)
         return agreed._replace(state=MeasuredState(agreed.state, z * ratio, agreed.primal))
 

@@ -8,6 +8,7 @@ known, that of P_Omega(noise), sqrt(p) times as much.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,9 +43,14 @@ class Noisy(Fit):
         self, problem: Problem, t: Any, x: Any, lam: float, lam_next: float, state: Any, work: Workspace
     ) -> Agreed:
         """Take W between X + U and Y on Omega, and X off it."""
-        r = left(problem, x, state, work)
-        r *= float(lam / (lam + self.tau(problem)))
-        agreed = advanced(t, x, state, r, problem.size, float(lam_next / lam))
+        share = float(lam / (lam + self.tau(problem)))
+
+        def rest(x: Any, u: Any, y: Any, known: Any) -> tuple[Any, float]:
+            r = left(x, u, y, known)
+            r *= share
+            return r, 0.0
+
+        agreed = advanced(t, x, state, rest, (problem.stack, problem.mask), problem.size, float(lam_next / lam))
         work.lend("spare", t)
         return agreed
 
@@ -55,49 +61,46 @@ class Noisy(Fit):
         return x
 
 
-def left(problem: Problem, x: Any, u: Any, work: Workspace) -> Any:
-    """Return Y - X - U on Omega, 0 off it: there nothing is asked for; in scratch.
+def left(x: Any, u: Any, y: Any, known: Any) -> Any:
+    """Return Y - X - U on Omega, 0 off it: there nothing is asked for.
 
     >>> import numpy as np
-    >>> problem, one = Problem.of(np.array([[5.0, np.nan]])), np.ones((1, 1, 2))
-    >>> np.abs(left(problem, one / 8, one / 4, Workspace()) * problem.scale).tolist()
-    [[[2.0, 0.0]]]
+    >>> left(np.ones(2), np.full(2, 0.5), np.array([4.0, 0.0]), np.array([True, False])).tolist()
+    [2.5, -0.0]
     """
-
-    def piece(r: Any, x: Any, u: Any, known: Any) -> tuple[float, ...]:
-        r -= x
-        r -= u
-        r *= known
-        return ()
-
-    r = kernels.of(x).copy(problem.stack, out=work.array("left", x.shape, x.dtype))
-    kernels.of(x).summed(piece, r, x, u, problem.mask)
+    r = y - x
+    r -= u
+    r *= known
     return r
 
 
-def advanced(t: Any, x: Any, u: Any, r: Any, size: float, ratio: float) -> Agreed:
-    """Return the step to W = X + U + R, whose U is -R: X becomes the next T and U the next U, T is free; R is left as it is.
+def advanced(
+    t: Any, x: Any, u: Any, rest: Callable[..., tuple[Any, float]], others: tuple[Any, ...], size: float, ratio: float
+) -> Agreed:
+    """Return the step to W = X + U + R, whose U is -R: X becomes the next T and U the next U, in place; T is free.
 
-    These passes cost as much as small steps do.
+    ``rest`` makes R of pieces of X, U and others, which stay in the cache, and the square of how far anything else moves. All in one
+    pass: it takes as long as small steps do.
 
     >>> import numpy as np
     >>> t, x, u, r = (np.full((1, 1, 1), value) for value in (1.0, 2.0, 0.5, 0.25))
-    >>> step = advanced(t, x, u, r, 1.0, 0.5)
+    >>> step = advanced(t, x, u, lambda x, u, r: (r, 0.0), (r,), 1.0, 0.5)
     >>> step.t.item(), step.state.item(), step.primal, step.change
     (2.875, -0.125, 0.75, 1.25)
     """
     kind = kernels.of(t)
 
-    def piece(t: Any, x: Any, u: Any, r: Any) -> tuple[float, ...]:
+    def piece(t: Any, x: Any, u: Any, *others: Any) -> tuple[float, ...]:
+        r, moved = rest(x, u, *others)
         t += u  # the last W
         u += r
         x += u  # W
         t -= x
-        found = tuple(kind.norm(a) ** 2 for a in (t, u, r))
+        found = kind.norm(t) ** 2 + moved, kind.norm(u) ** 2, kind.norm(r) ** 2
         u[...] = r
         u *= -ratio
         x -= u
         return found
 
-    change, gap, dual = (math.sqrt(square) for square in kind.summed(piece, t, x, u, r))
+    change, gap, dual = (math.sqrt(square) for square in kind.summed(piece, t, x, u, *others))
     return Agreed(x, u, gap / size, change / max(dual, 1e-300), change / size)

@@ -15,6 +15,7 @@ unit length, whose entries are 1/sqrt(n3), make 1/sqrt(n3) of that, so that thei
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -72,21 +73,17 @@ class Robust(Fit):
         self, problem: Problem, t: Any, x: Any, lam: float, lam_next: float, state: RobustState, work: Workspace
     ) -> Agreed:
         """Share what X lacks of Y out between noise, outliers and the multiplier."""
-        (u, s_old), tau, norm = state, self.tau(problem), kernels.of(t).norm
-        r = left(problem, x, u, work)  # off Omega nothing is asked for: W = X, U = 0
-        s = soft(
-            r, min(self.w(problem) * (lam + tau), DROWNED * problem.size), self.kind
-        )  # beyond all of Y it is beyond a type, too
-        r -= s
-        r *= float(lam / (lam + tau))
-        s_old -= s
-        moved, dual = norm(s_old), norm(r)
-        agreed = advanced(t, x, u, r, problem.size, float(lam_next / lam))
+        (u, s), tau = state, self.tau(problem)
+        level = min(self.w(problem) * (lam + tau), DROWNED * problem.size)  # beyond all of Y it is beyond a type, too
+        share = float(lam / (lam + tau))
+        if self.kind == "entries":
+            rest, others = by_entries(level, share), (problem.stack, problem.mask, s)
+        else:
+            r = left(x, u, problem.stack, problem.mask)  # off Omega nothing is asked for: W = X, U = 0
+            rest, others = by_fibres(share), (r, shortened(r, level), s)
+        agreed = advanced(t, x, u, rest, others, problem.size, float(lam_next / lam))
         work.lend("spare", t)
-        change = math.hypot(agreed.change, moved / problem.size)
-        return agreed._replace(
-            state=RobustState(agreed.state, s), dual=change * problem.size / max(dual, 1e-300), change=change
-        )
+        return agreed._replace(state=RobustState(agreed.state, s))
 
     def answer(self, problem: Problem, t: Any, state: RobustState, work: Workspace) -> Any:
         """Return W: Y without its outliers on Omega."""
@@ -95,14 +92,48 @@ class Robust(Fit):
         return x
 
 
-def soft(r: Any, level: float, kind: str) -> Any:
-    """Return the prox of the level times the sum of absolute values, or of the norms of the fibres along the first axis.
+def by_entries(level: float, share: float) -> Callable[..., tuple[Any, float]]:
+    """Return what makes share (R - S), writes the next S over the last one, and tells the square of how far it moves.
 
     >>> import numpy as np
-    >>> soft(np.array([[[3.0]], [[-4.0]]]), 1.0, "entries").ravel(), soft(np.array([[[3.0]], [[-4.0]]]), 1.0, "fibres").ravel()
-    (array([ 2., -3.]), array([ 2.4, -3.2]))
+    >>> x, known, s = np.zeros(3), np.array([True, True, False]), np.zeros(3)
+    >>> by_entries(1.0, 0.5)(x, x, np.array([3.0, -0.5, 0.0]), known, s), s.tolist()
+    ((array([ 0.5 , -0.25,  0.  ]), 4.0), [2.0, 0.0, 0.0])
     """
-    if kind == "entries":
-        return r - r.clip(-level, level)
+
+    def rest(x: Any, u: Any, y: Any, known: Any, s: Any) -> tuple[Any, float]:
+        r = left(x, u, y, known)
+        kept = r.clip(-level, level)
+        r -= kept  # the next S
+        s -= r
+        moved = kernels.of(s).norm(s) ** 2
+        s[...] = r
+        kept *= share
+        return kept, moved
+
+    return rest
+
+
+def by_fibres(share: float) -> Callable[..., tuple[Any, float]]:
+    """Return the same for pieces of an R and a next S that are there already."""
+
+    def rest(x: Any, u: Any, r: Any, s_next: Any, s: Any) -> tuple[Any, float]:
+        s -= s_next
+        moved = kernels.of(s).norm(s) ** 2
+        s[...] = s_next
+        r -= s_next
+        r *= share
+        return r, moved
+
+    return rest
+
+
+def shortened(r: Any, level: float) -> Any:
+    """Return the prox of the level times the sum of the norms of the fibres along the first axis.
+
+    >>> import numpy as np
+    >>> shortened(np.array([[[3.0]], [[-4.0]]]), 1.0).ravel()
+    array([ 2.4, -3.2])
+    """
     length = ((r * r).sum(0)) ** 0.5
     return r * (1 - level / length.clip(level, None))
