@@ -22,7 +22,7 @@ from .operators import Operator
 WIDTHS = np.geomspace(25, 0.5, 22).repeat(2)  # in entries
 TESTED, ROUGHLY = (8.0, 2.8, 1.0), 0.1  # enough to see whether an axis is smooth
 SHUFFLED = 2  # random orders that it is compared with
-NEARLY = 1e-2  # on the way X agrees with b up to this share of it
+NEARLY, AT_LAST = 0.03, 1e-3  # up to these shares of b X agrees with it on the way, and at the end
 HELPS = 0.95  # an order helps if it takes the error on hidden measurements below this part of what a random one leaves
 SURE = 2.0  # … and its gain is so many times its own standard error
 HIDDEN, MANY, FEWEST = 0.05, 200, 20  # share of the measurements that are hidden, how many do, and the least that tell
@@ -87,7 +87,7 @@ def smoothed(psi: Operator, b: np.ndarray, axes: Sequence[int]) -> np.ndarray:
     x = np.zeros(psi.shape, b.dtype)
     for width in WIDTHS:
         x = blurred(agreeing(psi, b, x, NEARLY), float(width), axes)
-    return agreeing(psi, b, x, NEARLY**2)
+    return agreeing(psi, b, x, AT_LAST)
 
 
 def first(psi: Operator, b: np.ndarray, axes: Sequence[int], exact: bool = True) -> np.ndarray:

@@ -38,6 +38,7 @@ from .doubts import check_noise, checked_outliers
 from .needs import Needs, Size
 from .schedule import AGAIN, AGAIN_RHO, AGAIN_STEPS, BEYOND, EVEN, FIRST, first, growth, most, pace, whole, within
 
+STALE = 20  # steps at the level of the noise in none of which X moves less than before: Q and X go round each other
 # The paper's settings, of which a method takes those that it has
 PAPER = dict(rho=1.1, mu0=1e-4, mu_max=1e10, tol=1e-8, absolute=True, penalty="nuclear", update_every=1, start="pca")
 
@@ -53,6 +54,8 @@ class State(NamedTuple):
     last: float = np.inf  # the mu with which the schedule ends
     fastest: float = 0.0  # the largest rho while X moves; 0: rho is fixed
     beyond: float = 0.0  # how far T goes beyond X off Omega, in a run from an earlier answer
+    least: float = np.inf  # the smallest change while lam stands at the level of the noise,
+    since: int = 0  # and the steps since then
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -164,18 +167,21 @@ class Recipe(Method):
 
     def step(self, problem: Problem, state: State, work: Workspace) -> tuple[State, Step]:
         """Run one iteration of Algorithm 2."""
-        t, mu, rho, prior, fit, last, fastest, beyond = state
+        t, mu, rho, prior, fit, last, fastest, beyond, least, since = state
         lam, lam_next = 1 / mu, max(1 / within(rho * mu, problem), self._least(problem))  # (30) mu-update
         found = self.prior(problem)(t, lam, prior, work)  # (26) Q-, (27) X-update
         how = self.fitted(problem).beyond(beyond) if beyond else self.fitted(problem)
         agreed = how(problem, t, found.x, lam, lam_next, fit, work)  # (28) E-, (29) Z-update
         residuals = agreed.primal, agreed.dual, agreed.change
-        step = Step(found.value, *residuals, mu, found.rank, found.slices, found.learning, settled=mu >= last)
+        if self.noise_level is not None and lam_next == lam:
+            least, since = (agreed.change, 0) if agreed.change < least else (least, since + 1)
+        settled = mu >= last or since >= STALE
+        step = Step(found.value, *residuals, mu, found.rank, found.slices, found.learning, settled=settled)
         if fastest and self._whole(problem, agreed.primal, found.rank, found.slices):
             rho, fastest = min(rho, EVEN), 0.0
         elif fastest:
             rho = growth(fastest, rho, found.rank / self._full(problem), *residuals)
-        return State(agreed.t, 1 / lam_next, rho, found.state, agreed.state, last, fastest, beyond), step
+        return State(agreed.t, 1 / lam_next, rho, found.state, agreed.state, last, fastest, beyond, least, since), step
 
     def _whole(self, problem: Problem, primal: float, rank: int, slices: int) -> bool:
         """Return whether X is of low rank along the third mode only; a given transform does not look for that."""
