@@ -29,9 +29,7 @@ def main() -> dict:
         return np.stack([(masks * b[:, :, k : k + side]).sum(axis=0) for k in range(bands)])
 
     seen = forward(truth)
-    result = qrank.recover(
-        seen, (forward, adjoint), truth.shape, method="vmtqn", penalty="log-sum:2", slice_axes=(1, 2)
-    )
+    result = qrank.recover(seen, (forward, adjoint), truth.shape, slice_axes=(1, 2))
 
     print(f"{qrank.metrics.psnr(result.x, truth):.1f} dB from {seen.size / truth.size:.0%} as many numbers")
     return {"one snapshot": seen[0], "recovered": result.x[8], "truth": truth[8]}

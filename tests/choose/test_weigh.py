@@ -79,3 +79,16 @@ def test_a_gain_that_hangs_on_a_few_entries_makes_no_sum():
     np.testing.assert_array_equal(found, [1.0, 0.0])  # by the mean gain alone, whatever its error, it would be a sum
     alike = rng.standard_normal((1300, 2))
     assert (weights(alike, np.zeros(1300), np.random.default_rng(0)) > 0.3).all()
+
+
+def test_noisy_entries_that_tell_nothing_apart_leave_the_mean(rng):
+    """Two answers, one a little better, on hidden entries whose noise is five times their errors; a third is clearly worse."""
+    least, mean = [], []
+    for _ in range(20):
+        truth = rng.standard_normal(400)
+        answers = truth[:, None] + rng.standard_normal((400, 3)) * [0.2, 0.21, 3.0]
+        found = weights(answers, truth + rng.standard_normal(400), rng, 1.0)
+        assert found[2] == 0
+        mean.append(np.square(answers @ found - truth).mean())
+        least.append(np.square(answers - truth[:, None]).mean(axis=0).min())
+    assert np.mean(mean) < 0.7 * np.mean(least)  # half of it, had both always the same weight
