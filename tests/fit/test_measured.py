@@ -11,6 +11,7 @@ import scipy.sparse.linalg
 
 import qrank
 from conftest import low_rank
+from qrank.api.recover import measured_problem
 from qrank.fit import first, least_norm, operator_of, seen_alone, smooth_axes
 from qrank.fit.measured import solved
 from qrank.methods import METHODS
@@ -119,6 +120,27 @@ def test_to_see_what_is_smooth_costs_half_a_run(tight, rng):
     run, calls = calls, 0
     smooth_axes(psi, b)
     assert calls < 0.5 * run
+
+
+def test_four_axes_in_any_order(rng):
+    """What is smooth is known by its place among the axes, which a run has in another order."""
+    along = np.sin(np.arange(20) / 5)[:, None] + np.cos(np.arange(16) / 5)
+    x = np.einsum("il,j,k->ijkl", along, (-1.0) ** np.arange(6), (-1.0) ** np.arange(7))
+    signs, kept = rng.choice([-1.0, 1.0], x.shape), np.flatnonzero(rng.random(x.size) < 0.4)
+
+    def adjoint(v):
+        spectrum = np.zeros(x.size)
+        spectrum[kept] = v
+        return signs * scipy.fft.idctn(spectrum.reshape(x.shape), norm="ortho")
+
+    pair = (lambda a: scipy.fft.dctn(signs * a, norm="ortho").ravel()[kept]), adjoint
+    psi, b = operator_of(pair, x.shape), pair[0](x)
+    problem = measured_problem(b, psi, (2, 0), ordered=True)
+    assert smooth_axes(psi, b) == (0, 3)
+    assert problem.measured.smooth == (3, 1)  # of axes in the order 1, 3, 2, 0
+    np.testing.assert_allclose(first(*problem.measured), problem.y, atol=1e-9)
+    found = qrank.recover(b, pair, x.shape, method="views", slice_axes=(2, 0))
+    assert np.linalg.norm(found.x - x) < 0.05 * np.linalg.norm(x)
 
 
 @pytest.mark.parametrize("noise", [None, 0.3])
