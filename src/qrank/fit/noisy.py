@@ -20,9 +20,13 @@ from .base import Agreed, Fit
 
 @dataclass(frozen=True)
 class Noisy(Fit):
-    """X near Y on Omega, up to noise of the standard deviation ``sigma``, in the data's unit."""
+    """X near Y on Omega, up to noise of the standard deviation ``sigma``, in the data's unit.
+
+    ``relax``: off Omega the next T is X + relax (X - T), as that of `Exact`.
+    """
 
     sigma: float
+    relax: float = 0.0
 
     def tau(self, problem: Problem) -> float:
         """Return the size of the noise of what is known in a slice, in the problem's unit."""
@@ -50,7 +54,13 @@ class Noisy(Fit):
             r *= share
             return r, 0.0
 
-        agreed = advanced(t, x, state, rest, (problem.stack, problem.mask), problem.size, float(lam_next / lam))
+        def beyond(t: Any, moved: Any, y: Any, known: Any) -> None:
+            moved *= ~known
+            moved *= self.relax
+            t += moved
+
+        others, ratio = (problem.stack, problem.mask), float(lam_next / lam)
+        agreed = advanced(t, x, state, rest, others, problem.size, ratio, beyond if self.relax else None)
         work.lend("spare", t)
         return agreed
 
@@ -75,12 +85,19 @@ def left(x: Any, u: Any, y: Any, known: Any) -> Any:
 
 
 def advanced(
-    t: Any, x: Any, u: Any, rest: Callable[..., tuple[Any, float]], others: tuple[Any, ...], size: float, ratio: float
+    t: Any,
+    x: Any,
+    u: Any,
+    rest: Callable[..., tuple[Any, float]],
+    others: tuple[Any, ...],
+    size: float,
+    ratio: float,
+    beyond: Callable[..., None] | None = None,
 ) -> Agreed:
     """Return the step to W = X + U + R, whose U is -R: X becomes the next T and U the next U, in place; T is free.
 
-    ``rest`` makes R of pieces of X, U and others, which stay in the cache, and the square of how far anything else moves. All in one
-    pass: it takes as long as small steps do.
+    ``rest`` makes R of pieces of X, U and others, which stay in the cache, and the square of how far anything else moves; ``beyond``
+    changes pieces of the next T by how far W has moved, and others. All in one pass: it takes as long as small steps do.
 
     >>> import numpy as np
     >>> t, x, u, r = (np.full((1, 1, 1), value) for value in (1.0, 2.0, 0.5, 0.25))
@@ -96,10 +113,13 @@ def advanced(
         u += r
         x += u  # W
         t -= x
+        t *= -1  # how far W has moved
         found = kind.norm(t) ** 2 + moved, kind.norm(u) ** 2, kind.norm(r) ** 2
         u[...] = r
         u *= -ratio
         x -= u
+        if beyond is not None:
+            beyond(x, t, *others)
         return found
 
     change, gap, dual = (math.sqrt(square) for square in kind.summed(piece, t, x, u, *others))

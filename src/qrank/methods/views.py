@@ -25,7 +25,7 @@ import numpy as np
 
 from .. import kernels
 from ..errors import InputError
-from ..fit import Exact, Fit
+from ..fit import Exact, Fit, Noisy
 from ..kernels.arrange import View
 from ..kernels.memory import Workspace
 from ..kernels.smoothing import ROUGH
@@ -132,7 +132,9 @@ class Views(Recipe):
     @property
     def fit(self) -> Fit:
         """How the answer agrees with what is known."""
-        return Exact(self.absolute, RELAX) if self.noise is None and self.outliers is None else super().fit
+        if self.outliers is not None:
+            return super().fit
+        return Exact(self.absolute, RELAX) if self.noise_level is None else Noisy(self.noise_level, RELAX)
 
     def needs(self, layout: Layout, dtype: np.dtype, p: float) -> Needs:
         """Return what T, X and a view of T take in single precision, or the smooth fill before, and the largest Gram matrix."""
