@@ -154,7 +154,7 @@ def test_it_is_the_convex_problem_that_it_says(sums, noise):
         psi, b = psi[:20], b[:20]
         problem = cp.Problem(cp.Minimize(cp.normNuc(v)), [misfit[:20] == 0])
     else:
-        tau = operator_of(psi, (5, 6)).gain * noise * (np.sqrt(5) + np.sqrt(6))
+        tau = 0.7 * operator_of(psi, (5, 6)).gain * noise * (np.sqrt(5) + np.sqrt(6))
         problem = cp.Problem(cp.Minimize(cp.normNuc(v) + cp.sum_squares(misfit) / (2 * tau)))
     best = problem.solve(solver=cp.CLARABEL)
     options = {"method": "slicewise", "slice_axes": (0, 1), "tol": 1e-9, "rho": 1.01, "max_steps": 5000}

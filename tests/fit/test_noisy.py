@@ -32,7 +32,7 @@ def test_noise_is_the_convex_problem_that_it_says(rng):
     y, sigma = low_rank(rng, (7, 8, 1), rank=2, directions=1)[:, :, 0], 0.2
     y = y + sigma * rng.standard_normal(y.shape)
     observed = rng.random(y.shape) < 0.7
-    tau = sigma * np.sqrt(observed.mean()) * (np.sqrt(7) + np.sqrt(8))
+    tau = 0.7 * sigma * np.sqrt(observed.mean()) * (np.sqrt(7) + np.sqrt(8))
     v = cp.Variable(y.shape)
     miss = cp.sum_squares(cp.multiply(observed.astype(float), v - np.where(observed, y, 0)))
     best = cp.Problem(cp.Minimize(cp.normNuc(v) + miss / (2 * tau))).solve(solver=cp.CLARABEL)
@@ -45,7 +45,7 @@ def test_noise_is_the_convex_problem_that_it_says(rng):
 def test_with_all_known_noise_is_the_prox_itself(rng):
     y, sigma = rng.standard_normal((6, 7, 4)), 0.3
     found = qrank.complete(y, method="slicewise", noise=sigma, tol=1e-9, max_steps=3000)
-    wanted = qrank.prox_q_nuclear(y, np.eye(4), sigma * (np.sqrt(6) + np.sqrt(7)))
+    wanted = qrank.prox_q_nuclear(y, np.eye(4), 0.7 * sigma * (np.sqrt(6) + np.sqrt(7)))
     np.testing.assert_allclose(found.x, wanted, atol=1e-6)
     assert found.status is qrank.Status.CONVERGED
 

@@ -3,13 +3,14 @@
 from .base import Agreed, Fit
 from .exact import Exact
 from .measured import Measured, Measurement, least_norm
-from .noisy import Noisy
+from .noisy import MILD, Noisy
 from .operators import Operator, operator_of, seen_alone
 from .robust import KINDS, Robust
 from .smooth import first, smooth_axes
 
 __all__ = [
     "KINDS",
+    "MILD",
     "Agreed",
     "Exact",
     "Fit",

@@ -10,7 +10,8 @@ without noise the projection of V onto what agrees with b (tau = 0). U is -Psi^T
 
 and V is not needed. Where Psi Psi^T = c I, that is a division by c + tau/lam; else d comes from conjugate gradients, to an accuracy that
 follows how far X and W are apart. Noise of level sigma in b has the size sigma / gain in the array, in as many directions as are
-measured, so tau = gain sigma sqrt(p) (sqrt(n1) + sqrt(n2)), p being the number of measurements over that of the entries, at most 1.
+measured, so tau = c gain sigma sqrt(p) (sqrt(n1) + sqrt(n2)), p being the number of measurements over that of the entries, at most 1,
+and c that of `noisy.py`.
 """
 
 from __future__ import annotations
@@ -55,9 +56,10 @@ class MeasuredState(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Measured(Fit):
-    """Psi X = b, or near it up to noise of the standard deviation ``sigma``, in the data's unit."""
+    """Psi X = b, or near it up to noise of the standard deviation ``sigma``, in the data's unit; ``c`` is that of `Noisy`."""
 
     sigma: float | None = None
+    c: float = 1.0
 
     def tau(self, problem: Problem) -> float:
         """Return the weight of the misfit, in the problem's unit."""
@@ -65,7 +67,7 @@ class Measured(Fit):
             return 0.0
         n1, n2 = problem.layout.slice_shape
         share = min(1.0, problem.measured.operator.count / math.prod(problem.y.shape))
-        size = self.sigma / problem.scale * math.sqrt(share) * (math.sqrt(n1) + math.sqrt(n2))
+        size = self.c * self.sigma / problem.scale * math.sqrt(share) * (math.sqrt(n1) + math.sqrt(n2))
         return min(problem.measured.operator.gain * size, DROWNED * problem.size)
 
     def finest(self, problem: Problem) -> float:

@@ -37,15 +37,19 @@ class RobustState(NamedTuple):
 
 @dataclass(frozen=True)
 class Robust(Fit):
-    """X + S = Y on Omega, S sparse; ``sigma``: up to noise of this standard deviation; ``weight``: w, None: the default."""
+    """X + S = Y on Omega, S sparse; ``sigma``: up to noise of this standard deviation; ``weight``: w, None: the default.
+
+    ``c`` is that of `Noisy`.
+    """
 
     kind: str = "entries"
     sigma: float | None = None
     weight: float | None = None
+    c: float = 1.0
 
     def tau(self, problem: Problem) -> float:
-        """Return the size of the noise in a slice, in the problem's unit."""
-        return 0.0 if self.sigma is None else Noisy(self.sigma).tau(problem)
+        """Return the weight of the misfit, in the problem's unit."""
+        return 0.0 if self.sigma is None else Noisy(self.sigma, self.c).tau(problem)
 
     def finest(self, problem: Problem) -> float:
         """Return where lam stops falling: about at the size of the noise."""

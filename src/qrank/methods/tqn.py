@@ -24,7 +24,7 @@ import numpy as np
 
 from .. import kernels
 from ..errors import InputError
-from ..fit import Exact, Fit, Measured, Noisy, Robust
+from ..fit import MILD, Exact, Fit, Measured, Noisy, Robust
 from ..kernels.memory import Workspace
 from ..penalties import penalty_named
 from ..priors import REST, STARTS, ManifoldDescent, MaximalVariance, PrintedDescent, Prior, QNorm
@@ -38,7 +38,10 @@ from .doubts import check_noise, checked_outliers
 from .needs import Needs, Size
 from .schedule import AGAIN, AGAIN_RHO, AGAIN_STEPS, BEYOND, EVEN, FIRST, first, growth, most, pace, whole, within
 
-STALE = 20  # steps at the level of the noise in none of which X moves less than before: Q and X go round each other
+STALE, LESS = (
+    20,
+    0.9,
+)  # so many steps at the level of the noise in none of which X moves clearly less: Q and X go round each other
 # The paper's settings, of which a method takes those that it has
 PAPER = dict(rho=1.1, mu0=1e-4, mu_max=1e10, tol=1e-8, absolute=True, penalty="nuclear", update_every=1, start="pca")
 
@@ -54,7 +57,7 @@ class State(NamedTuple):
     last: float = np.inf  # the mu with which the schedule ends
     fastest: float = 0.0  # the largest rho while X moves; 0: rho is fixed
     beyond: float = 0.0  # how far T goes beyond X off Omega, in a run from an earlier answer
-    least: float = np.inf  # the smallest change while lam stands at the level of the noise,
+    least: float = np.inf  # the smallest change while lam stands at the level of the noise, or little more,
     since: int = 0  # and the steps since then
 
 
@@ -112,8 +115,13 @@ class Recipe(Method):
     def fit(self) -> Fit:  # pyright: ignore[reportIncompatibleVariableOverride]
         """How the answer agrees with what is known."""
         if self.outliers is not None:
-            return Robust(self.outliers, self.noise_level, self.outlier_weight)
-        return Exact(self.absolute) if self.noise_level is None else Noisy(self.noise_level)
+            return Robust(self.outliers, self.noise_level, self.outlier_weight, self._c)
+        return Exact(self.absolute) if self.noise_level is None else Noisy(self.noise_level, self._c)
+
+    @property
+    def _c(self) -> float:
+        """How much of the noise the penalty takes away; see `fit/noisy.py`."""
+        return MILD if self.penalty.mild else 1.0
 
     def needs(self, layout: Layout, dtype: np.dtype, p: float) -> Needs:
         """Return what T, the spare array, the prior and the pass take; X on Omega for the paper's rule, U and W for noise."""
@@ -132,7 +140,7 @@ class Recipe(Method):
             return self.fit
         if self.outliers is not None:
             raise InputError("outliers can be found among known entries only, not among other measurements")
-        return Measured(self.noise_level)
+        return Measured(self.noise_level, self._c)
 
     def init(self, problem: Problem, work: Workspace) -> State:
         """Start where the prior leaves little of the zero-filled data, or late on the path from an earlier answer."""
@@ -174,7 +182,7 @@ class Recipe(Method):
         agreed = how(problem, t, found.x, lam, lam_next, fit, work)  # (28) E-, (29) Z-update
         residuals = agreed.primal, agreed.dual, agreed.change
         if self.noise_level is not None and lam_next == lam:
-            least, since = (agreed.change, 0) if agreed.change < least else (least, since + 1)
+            least, since = (agreed.change, 0) if agreed.change < LESS * least else (least, since + 1)
         settled = mu >= last or since >= STALE
         step = Step(found.value, *residuals, mu, found.rank, found.slices, found.learning, settled=settled)
         if fastest and self._whole(problem, agreed.primal, found.rank, found.slices):

@@ -134,7 +134,7 @@ class Views(Recipe):
         """How the answer agrees with what is known."""
         if self.outliers is not None:
             return super().fit
-        return Exact(self.absolute, RELAX) if self.noise_level is None else Noisy(self.noise_level, RELAX)
+        return Exact(self.absolute, RELAX) if self.noise_level is None else Noisy(self.noise_level, self._c, RELAX)
 
     def needs(self, layout: Layout, dtype: np.dtype, p: float) -> Needs:
         """Return what T, X and a view of T take in single precision, or the smooth fill before, and the largest Gram matrix."""
