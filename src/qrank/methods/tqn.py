@@ -176,12 +176,13 @@ class Recipe(Method):
     def step(self, problem: Problem, state: State, work: Workspace) -> tuple[State, Step]:
         """Run one iteration of Algorithm 2."""
         t, mu, rho, prior, fit, last, fastest, beyond, least, since = state
-        lam, lam_next = 1 / mu, max(1 / within(rho * mu, problem), self._least(problem))  # (30) mu-update
+        level = self._least(problem)
+        lam, lam_next = 1 / mu, max(1 / within(rho * mu, problem), level)  # (30) mu-update
         found = self.prior(problem)(t, lam, prior, work)  # (26) Q-, (27) X-update
         how = self.fitted(problem).beyond(beyond) if beyond else self.fitted(problem)
         agreed = how(problem, t, found.x, lam, lam_next, fit, work)  # (28) E-, (29) Z-update
         residuals = agreed.primal, agreed.dual, agreed.change
-        if self.noise_level is not None and lam_next == lam:
+        if self.noise_level is not None and lam < 1.001 * level:
             least, since = (agreed.change, 0) if agreed.change < LESS * least else (least, since + 1)
         settled = mu >= last or since >= STALE
         step = Step(found.value, *residuals, mu, found.rank, found.slices, found.learning, settled=settled)
