@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -40,7 +40,31 @@ AGAIN, AGAIN_RHO, AGAIN_STEPS = (
     15,
 )  # from an earlier answer: mu times its largest singular value, rho, steps
 BEYOND = 0.9  # and how far T then goes beyond X off Omega
+STALE, LESS = 20, 0.9  # steps in none of which X moves clearly less, that is below this part of the least before
 SLOWEST, FASTEST = 1.08, 1.2  # the least and the largest rho: some 160 and 80 steps
+
+
+class Waits(NamedTuple):
+    """How a run waits with a mu that is final: to converge, or until X moves no less any more, as Q and X go round each other.
+
+    >>> waits = Waits()
+    >>> for change in (1e-2, 1e-3, *[9.5e-4] * 20):
+    ...     waits = waits.after(change)
+    >>> waits
+    Waits(least=0.001, since=20)
+    """
+
+    least: float = math.inf  # the smallest change so far, or little more,
+    since: int = 0  # and the steps since then
+
+    def after(self, change: float) -> Waits:
+        """Return what is to be known after a step with this change."""
+        return Waits(change, 0) if change < LESS * self.least else Waits(self.least, self.since + 1)
+
+    @property
+    def over(self) -> bool:
+        """Whether waiting gains nothing."""
+        return self.since >= STALE
 
 
 def within(mu: float, problem: Problem) -> float:

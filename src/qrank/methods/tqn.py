@@ -32,16 +32,12 @@ from ..problem import Problem
 from ..result import Step
 from ..tensor import Layout
 from ..transforms import Transform, check_r
-from . import needs
+from . import needs, schedule
 from .base import Method
 from .doubts import check_noise, checked_outliers
 from .needs import Needs, Size
 from .schedule import AGAIN, AGAIN_RHO, AGAIN_STEPS, BEYOND, EVEN, FIRST, first, growth, most, pace, whole, within
 
-STALE, LESS = (
-    20,
-    0.9,
-)  # so many steps at the level of the noise in none of which X moves clearly less: Q and X go round each other
 # The paper's settings, of which a method takes those that it has
 PAPER = dict(rho=1.1, mu0=1e-4, mu_max=1e10, tol=1e-8, absolute=True, penalty="nuclear", update_every=1, start="pca")
 
@@ -57,8 +53,7 @@ class State(NamedTuple):
     last: float = np.inf  # the mu with which the schedule ends
     fastest: float = 0.0  # the largest rho while X moves; 0: rho is fixed
     beyond: float = 0.0  # how far T goes beyond X off Omega, in a run from an earlier answer
-    least: float = np.inf  # the smallest change while lam stands at the level of the noise, or little more,
-    since: int = 0  # and the steps since then
+    waits: schedule.Waits = schedule.Waits()  # while lam stands at the level of the noise
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -175,7 +170,7 @@ class Recipe(Method):
 
     def step(self, problem: Problem, state: State, work: Workspace) -> tuple[State, Step]:
         """Run one iteration of Algorithm 2."""
-        t, mu, rho, prior, fit, last, fastest, beyond, least, since = state
+        t, mu, rho, prior, fit, last, fastest, beyond, waits = state
         level = self._least(problem)
         lam, lam_next = 1 / mu, max(1 / within(rho * mu, problem), level)  # (30) mu-update
         found = self.prior(problem)(t, lam, prior, work)  # (26) Q-, (27) X-update
@@ -183,14 +178,14 @@ class Recipe(Method):
         agreed = how(problem, t, found.x, lam, lam_next, fit, work)  # (28) E-, (29) Z-update
         residuals = agreed.primal, agreed.dual, agreed.change
         if self.noise_level is not None and lam < 1.001 * level:
-            least, since = (agreed.change, 0) if agreed.change < LESS * least else (least, since + 1)
-        settled = mu >= last or since >= STALE
+            waits = waits.after(agreed.change)
+        settled = mu >= last or waits.over
         step = Step(found.value, *residuals, mu, found.rank, found.slices, found.learning, settled=settled)
         if fastest and self._whole(problem, agreed.primal, found.rank, found.slices):
             rho, fastest = min(rho, EVEN), 0.0
         elif fastest:
             rho = growth(fastest, rho, found.rank / self._full(problem), *residuals)
-        return State(agreed.t, 1 / lam_next, rho, found.state, agreed.state, last, fastest, beyond, least, since), step
+        return State(agreed.t, 1 / lam_next, rho, found.state, agreed.state, last, fastest, beyond, waits), step
 
     def _whole(self, problem: Problem, primal: float, rank: int, slices: int) -> bool:
         """Return whether X is of low rank along the third mode only; a given transform does not look for that."""
