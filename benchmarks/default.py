@@ -139,7 +139,7 @@ def main() -> None:
                 name = f"{data_set}/{method}"
                 if len(found.get(name, [])) > k or (method == BEFORE and args.before is None):
                     continue
-                there = {"PYTHONPATH": str(args.before.resolve() / "src")} if method == BEFORE else {}
+                there = {"PYTHONPATH": str(args.before.resolve() / "src")} if method == BEFORE and args.before else {}
                 command = [sys.executable, "-m", "benchmarks.default", "--one", name, *more]
                 run, lean = (_said(command, {**there, **env}) for env in ({}, {"MALLOC_MMAP_THRESHOLD_": str(1 << 20)}))
                 found.setdefault(name, []).append({**run, "memory": lean["memory"], "held": run["memory"]})

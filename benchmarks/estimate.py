@@ -30,10 +30,10 @@ from .measure import memory
 from .memory import array, asked
 
 STEPS = 3
-METHODS_OF_MEMORY = (
-    *("vmtqn", "motqn", "tnn", "tnn-c", "ttnn", "slicewise", "tqn", "views", "silrtc", "halrtc", "latent", "tmac"),
-    *("f-tnn", "smooth", "interpolate"),
-)
+GROWING = ("tmac",)  # its ranks grow: whole runs
+DIGITS = ("vmtqn", "motqn", "tnn", "tnn-c", "ttnn", "slicewise", "tqn")  # in single precision until X has more digits:
+TOL = 1e-8  # with this tolerance in double from the first step, which takes more
+METHODS_OF_MEMORY = (*DIGITS, "views", "silrtc", "halrtc", "latent", "tmac", "f-tnn", "smooth", "interpolate")
 TYPES = ("float64", "float32")
 FORMS = ((48, 160, 240), (1800, 24, 24), (200, 96, 96), (60, 20, 2000))
 RUNS = (  # method, data, shape
@@ -67,10 +67,13 @@ def configured(name: str, shape: tuple[int, int, int], **options: Any) -> Method
 def of_memory(name: str, shape: tuple[int, int, int], dtype: str) -> dict[str, float]:
     """Return the peak memory of a few steps, over the array's."""
     warnings.simplefilter("ignore", qrank.ConvergenceWarning)
+    options: dict[str, Any] = {} if name in GROWING else {"max_steps": STEPS}
+    if name in DIGITS:
+        options["tol"] = TOL
     small, small_known = array((8, 12, 10), dtype)
-    qrank.complete(small, small_known, configured(name, small.shape, max_steps=STEPS), (1, 2))
+    qrank.complete(small, small_known, configured(name, small.shape, **options), (1, 2))
     y, known = array(shape, dtype)
-    method = configured(name, y.shape, max_steps=STEPS)
+    method = configured(name, y.shape, **options)
     with memory() as used:
         qrank.complete(y, known, method, (1, 2))
     return {"times": used.above / y.nbytes}
@@ -147,11 +150,12 @@ def page(found: dict[str, dict[str, float] | None]) -> str:
         f" {max(ratios):.2f} times it; of time, {half} of {len(factors)} forecasts are within a factor of 2, all are"
         f" {min(factors):.2f} to {max(factors):.2f} times the CPU seconds of one thread, which other programs on the machine do"
         " not change. `joined`, `patches`, `smooth` and `interpolate` have one factor each, rough for `patches`, and `auto` two; `kriging`, `similar` and"
-        " `biharmonic` tell no time. The constants of both were fitted to these very runs, so other data will be further off. The generated arrays here are of lower rank than natural ones: there the transform of `vmtqn`,"
-        " where the third mode is longer than a slice has entries, takes a QR decomposition that is not estimated, and the ranks"
-        " of `tmac` have not grown after three steps. Written by `python -m benchmarks.estimate`.",
+        " `biharmonic` tell no time. The constants of both were fitted to these very runs, so other data will be further off. Written by `python -m benchmarks.estimate`.",
         "",
-        f"**Memory** of {STEPS} steps, two threads: peak above the input over the array's bytes, estimated / measured.",
+        f"**Memory** of {STEPS} steps, two threads: peak above the input over the array's bytes, estimated / measured."
+        f" {', '.join(f'`{name}`' for name in DIGITS)} take their steps in single precision until X has more digits to be found;"
+        f" here those of arrays in double begin in double (`tol={TOL:g}`), which is what a run takes at most. Of"
+        f" {', '.join(f'`{name}`' for name in GROWING)}, whose ranks grow, whole runs.",
         "",
         "| method | " + " | ".join(f"{' x '.join(map(str, s))}, {d}" for s in FORMS for d in TYPES) + " |",
         "|---|" + "---|" * (len(TYPES) * len(FORMS)),

@@ -237,3 +237,24 @@ def test_lost_slices_are_never_zero():
     np.testing.assert_allclose(answer[:, :, 9], (answer[:, :, 8] + answer[:, :, 10]) / 2)
     np.testing.assert_array_equal(answer[:, :, 0], answer[:, :, 2])
     np.testing.assert_array_equal(answer[observed], x[observed])
+
+
+@pytest.mark.filterwarnings("ignore::qrank.ConvergenceWarning")
+def test_neither_tasks_nor_what_is_kept_grows_with_the_steps(tmp_path):
+    from dask.callbacks import Callback
+
+    x, observed = clip()
+    done, each, kept = [], [], []
+
+    def on_step(_):
+        each.append(len(done))
+        done.clear()
+        kept.append(sum(file.stat().st_size for file in tmp_path.rglob("*.npy")))
+
+    settings = {"scheduler": "sync", "array.chunk-size": "4kB", "qrank.memory": "100kB", "qrank.scratch": str(tmp_path)}
+    with dask.config.set(settings), Callback(pretask=lambda key, *_: done.append(key)):
+        found = qrank.complete(da.from_array(x, (10, 9, 4)), observed, "vmtqn", max_steps=30, on_step=on_step)
+        assert off(found.x.compute(), x) < 1
+    assert len(each) > 15
+    assert max(each[1:]) < 1.2 * min(each[1:]), each  # a few more or less, by how many columns of Q survive
+    assert max(kept) < 6 * x.nbytes, kept

@@ -108,9 +108,16 @@ def test_mending_makes_nearly_orthonormal_columns_so_and_says_where_it_cannot(rn
     assert principal._mended(bent)
     np.testing.assert_allclose(bent.T @ bent, np.eye(4), atol=1e-12)
     assert not principal._mended(np.ones((5, 2)))
-    rest = rng.standard_normal((300, 2))
-    principal._without(q, rest)
-    np.testing.assert_allclose(q.T @ rest, 0, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_any_columns_are_made_orthonormal_in_place_the_first_ones_first(dtype, rng):
+    good = np.linalg.qr(rng.standard_normal((300, 4)))[0]
+    q = np.column_stack([good, good[:, :1], np.zeros((300, 2)), rng.standard_normal((300, 1))]).astype(dtype)
+    principal._squared(q)
+    near = 1e-5 if dtype == np.float32 else 1e-12
+    np.testing.assert_allclose(q.T @ q, np.eye(8), atol=near)
+    np.testing.assert_allclose(np.abs(q[:, :4].T @ good), np.eye(4), atol=near)
 
 
 def test_values_that_drown_in_the_gram_matrix_are_taken_from_a_wide_t(rng):

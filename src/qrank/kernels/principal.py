@@ -12,7 +12,7 @@ import numpy as np
 import scipy.linalg
 
 from . import threads
-from .lapack import eigh_above, space_needed
+from .lapack import BLOCK, eigh_above, space_needed
 from .memory import Workspace
 from .products import double_gram, gram, matmul, product
 from .spectral import gram_safe, tells
@@ -127,31 +127,35 @@ def principal(
     out = np.empty((n3, r), t.dtype) if out is None else out.reshape(-1)[: n3 * r].reshape(n3, r)
     idle = out.reshape(-1)
     if t.dtype.itemsize < 8:
-        rows = eigenpairs(double_gram(flat.T))[1].astype(t.dtype)
+        room = idle[: len(idle) // 2 * 2].view(np.float64)
+        rows = eigenpairs(double_gram(flat.T), space=room)[1].astype(t.dtype)
     else:
         square = (work or Workspace()).array("gram", (n1 * n2, n1 * n2), t.dtype)
         rows = eigenpairs(gram(flat.T, square, idle), space=idle)[1]
     q, s = directions(flat, rows[:r].T, out)
     # The columns of T_(3)^T U are at right angles but for rounding, where T has any size in their direction. Where it has
     # none they are made so: which ones they are does not matter.
-    sure = int(np.count_nonzero(s > (2e-5 if t.dtype.itemsize < 8 else 3e-6) * s[0]))
-    first, rest = q[:, :sure], q[:, sure:]
-    fine = _mended(first)
-    for _ in range(2 if sure < r else 0):  # twice is enough (Kahan)
-        _without(first, rest)
-        rest /= np.maximum(np.sqrt(np.einsum("ij,ij->j", rest, rest)), np.finfo(q.dtype).tiny)
-        fine = fine and _mended(rest)
-    return (q if fine else np.linalg.qr(q)[0]), s
+    if s.min() <= (2e-5 if t.dtype.itemsize < 8 else 3e-6) * s[0] or not _mended(q):
+        _squared(q)
+    return q, s
 
 
-def _without(first: np.ndarray, rest: np.ndarray) -> None:
-    """Take from each column of ``rest`` its part in the span of ``first``, whose columns are orthonormal."""
-    inner = first.T @ rest
+def _squared(q: np.ndarray) -> None:
+    """Make any columns orthonormal in place, each at right angles to those before it, by Householder reflections.
 
-    def work(s: slice) -> None:
-        rest[s] -= first[s] @ inner
+    LAPACK counts columns first and sees rows, of which it begins with the last: so the columns are turned round meanwhile.
+    """
 
-    threads.each(work, len(rest), 256)
+    def turn(a: np.ndarray) -> None:
+        def work(s: slice) -> None:
+            q[s] = a[s, ::-1]
+
+        threads.each(work, len(q), 256)
+
+    turn(q)
+    upper, tau, _, _ = _lapack(q.dtype, "gerqf")(q.T, lwork=BLOCK * q.shape[1], overwrite_a=True)
+    rows, _, _ = _lapack(q.dtype, "orgrq")(upper, tau, lwork=BLOCK * q.shape[1], overwrite_a=True)
+    turn(rows.T)
 
 
 def _mended(q: np.ndarray) -> bool:

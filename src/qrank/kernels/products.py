@@ -16,8 +16,12 @@ import scipy.fftpack
 import scipy.sparse
 
 from . import threads
+from .lapack import add_gram
 from .memory import flat, scratch
 
+DOUBLED = 256  # columns of a matrix that are taken into double precision together
+DENSE, SPARSE = 1 << 18, 1 << 16  # numbers of a stack that are multiplied together in its own place,
+FEWEST = 64  # or so many of its columns
 CACHED = 1 << 15  # numbers of each array in a piece of `sums`: a handful of arrays stay in the second-level cache
 
 _fft: Any = scipy.fft  # its stubs know only the dispatching protocol
@@ -53,13 +57,13 @@ def gram(a: np.ndarray, out: np.ndarray | None = None, spare: np.ndarray | None 
 
 
 def double_gram(a: np.ndarray) -> np.ndarray:
-    """Return A A^T of a matrix in single precision, in double: squaring there loses what is 3e-4 below the largest."""
+    """Return the upper triangle of A A^T of a matrix in single precision, in double: squaring there loses what is 3e-4 below the largest."""
 
     def work(s: slice) -> np.ndarray:
         total = np.zeros((len(a), len(a)))
-        for start in range(s.start, s.stop, 512):
-            part = a[:, start : min(start + 512, s.stop)].astype(np.float64)
-            total += part @ part.T
+        for start in range(s.start, s.stop, DOUBLED):
+            part = a[:, start : min(start + DOUBLED, s.stop)].astype(np.float64)
+            add_gram(part, total, first=start == s.start)
         return total
 
     return added(threads.each(work, a.shape[1], -(-a.shape[1] // threads.count())))
@@ -84,28 +88,28 @@ def product(m: Any, t: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
     array([2., 2., 2.])
     """
     columns = t.reshape(t.shape[0], math.prod(t.shape[1:]))
-    m = m.astype(t.dtype, copy=False)
-    if scipy.sparse.issparse(m):
-        found = (m @ columns).reshape(-1, *t.shape[1:])
-        return found if out is None else copy(found, out)
+    m, sparse = m.astype(t.dtype, copy=False), scipy.sparse.issparse(m)
     out = np.empty((m.shape[0], *t.shape[1:]), t.dtype) if out is None else out
     made = out.reshape(m.shape[0], -1)
-    if not _same_memory(t, out):
+    if not sparse and not _same_memory(t, out):
         matmul(m, columns, out=made)
         return out
 
     def work(s: slice) -> None:
+        if sparse:  # copies the columns by itself
+            made[:, s] = m @ columns[:, s]
+            return
         aside = scratch("columns", (len(columns), s.stop - s.start), t.dtype)
         aside[...] = columns[:, s]
         np.matmul(m, aside, out=made[:, s])
 
-    threads.each(work, columns.shape[1], _columns(t))
+    threads.each(work, columns.shape[1], _columns(t, SPARSE if sparse else DENSE))
     return out
 
 
-def _columns(t: np.ndarray) -> int:
-    """Return how many columns of a stack to take at a time: 2 MB, or a few rows of BLAS's."""
-    return max(64, (1 << 18) // max(1, len(t)))
+def _columns(t: np.ndarray, numbers: int = DENSE) -> int:
+    """Return how many columns of a stack to take at a time: so many numbers, or a few rows of BLAS's."""
+    return max(FEWEST, numbers // max(1, len(t)))
 
 
 def slope(turn: np.ndarray, b: np.ndarray, prox: np.ndarray, v: np.ndarray | None = None) -> np.ndarray:

@@ -112,10 +112,14 @@ class Unfolding:
 
     def each(self, work: Callable[[Piece], Any]) -> list:
         """Call ``work(piece)`` on every piece in threads; ``piece(x)`` is that piece of x."""
+        return threads.each(lambda s: work(Piece(self, s)), len(self), self._length)
+
+    @property
+    def _length(self) -> int:
+        """How long a piece is."""
         one = math.prod(self.shape) // max(1, len(self))
         least = 1 if self.kind == "stack" else WIDTH
-        length = max(1, min(max(UNFOLDED // max(1, one), least), -(-len(self) // PARTS)))
-        return threads.each(lambda s: work(Piece(self, s)), len(self), length)
+        return max(1, min(max(UNFOLDED // max(1, one), least), -(-len(self) // PARTS)))
 
     def flat(self, a: np.ndarray, name: str = "unfolded") -> np.ndarray:
         """Return a piece as a matrix, its side as columns ("rows") or as rows; a copy, in scratch, only if it must be."""
@@ -154,11 +158,15 @@ class Unfolding:
     def product(self, x: np.ndarray, factor: np.ndarray) -> np.ndarray:
         """Return X_(mode) F^T for a matrix F in the form of a view: shape (side, r)."""
 
-        def work(piece: Piece) -> np.ndarray:
-            a, f = self.flat(piece(x)), self.flat(piece.cut(factor), "factor")
-            return a.T @ f if self.kind == "rows" else a @ f.T
+        def work(part: slice) -> np.ndarray:
+            total: Any = 0
+            for start in range(part.start, part.stop, self._length):
+                piece = Piece(self, slice(start, min(start + self._length, part.stop)))
+                a, f = self.flat(piece(x)), self.flat(piece.cut(factor), "factor")
+                total += a.T @ f if self.kind == "rows" else a @ f.T
+            return total
 
-        return added(self.each(work))
+        return added(threads.each(work, len(self), -(-len(self) // PARTS)))  # as many sums, however many pieces
 
     @property
     def axis(self) -> int:

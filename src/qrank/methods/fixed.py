@@ -12,6 +12,7 @@ import numpy as np
 from .. import kernels
 from ..errors import InputError
 from ..kernels.linked import apart
+from ..kernels.products import DENSE, SPARSE
 from ..priors import Fixed, Learner, Prior, QNorm
 from ..problem import Problem
 from ..tensor import Layout
@@ -27,6 +28,7 @@ from ..transforms import (
     transform_of,
     wavelet,
 )
+from ..transforms.wavelets import SMALL
 from . import needs
 from .base import blind
 from .needs import Needs, Size
@@ -129,8 +131,9 @@ class TTNN(FixedQ):
     made: ClassVar[Any] = staticmethod(wavelet)
 
     def needs_of_prior(self, layout: Layout, size: Size) -> Needs:
-        """Return what shrinking takes, and products, sparse ones beside the spare array, as measured."""
-        return super().needs_of_prior(layout, size) + Needs(0.4 * size.bytes, 0, 0)
+        """Return what shrinking takes, and products, sparse ones from a copy of a piece to another."""
+        pieces = (1, DENSE) if size.n3 <= SMALL else (2, SPARSE)
+        return super().needs_of_prior(layout, size) + Needs(needs.multiplied(size, *pieces), 0, 0)
 
 
 class Slicewise(FixedQ):
@@ -217,4 +220,4 @@ class TQNOracle(FixedQ):
 
 def _dense(size: Size, copies: int) -> Needs:
     """Return what a matrix Q takes, which is checked or made in double precision, and two products by it."""
-    return Needs(copies * 8 * size.n3**2, 4 * size.entries * size.n3, 0)
+    return Needs(copies * 8 * size.n3**2 + needs.multiplied(size, 0, 0), 4 * size.entries * size.n3, 0)

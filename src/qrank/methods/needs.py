@@ -14,7 +14,7 @@ import numpy as np
 
 from ..kernels import threads
 from ..kernels.advance import PASSED
-from ..kernels.products import CACHED
+from ..kernels.products import CACHED, DOUBLED, FEWEST
 from ..kernels.shrink import LARGE, LONG
 from ..kernels.spectral import SLICES
 from ..kernels.unfoldings import DEPTH, UNFOLDED, Unfolding
@@ -103,13 +103,22 @@ def shrinking(r: int, size: Size, split: bool = False) -> Needs:
     else:
         numbers = 3 * max(SLICES, min(short * long, LONG))
     flops = r * (short * short * long * (1 + 4 * KEPT) + eigen(short)) * (2.5 if split else 1)
-    return Needs(threads.count() * numbers * size.item, flops, 0)
+    return Needs(threads.count() * (BLAS * (short >= LARGE) + numbers * size.item), flops, 0)
+
+
+def multiplied(size: Size, pieces: int, numbers: int) -> float:
+    """Return the bytes that products by Q take, a few columns at a time: so many pieces of so many numbers for each thread.
+
+    With what BLAS keeps, unless shrinking has counted that.
+    """
+    numbers = min(size.entries, max(FEWEST * size.n3, numbers))
+    return threads.count() * (BLAS * (min(size.n1, size.n2) < LARGE) + pieces * numbers * size.item)
 
 
 def passes(size: Size) -> Needs:
     """Return what the pass from X to the next T takes (`kernels.advance`)."""
     numbers = 3 * min(PASSED, size.entries)
-    return Needs(threads.count() * (BLAS + numbers * size.item), CALLS + PASS * size.entries, 0)
+    return Needs(threads.count() * numbers * size.item, CALLS + PASS * size.entries, 0)
 
 
 def learning(r: int, size: Size) -> Needs:
@@ -118,20 +127,23 @@ def learning(r: int, size: Size) -> Needs:
     # The Gram matrix; LAPACK works in the spare array where that has room for two more, and threads add up in it
     work = size.item * short**2 * (1 + max(0, 2 - n // short**2) + max(0, threads.count() - 1) * (n < 2 * short**2))
     products = 2 * n * short + (2 * n * short if wide else 4 * KEPT * n * min(r, size.n3))
-    return Needs(work, products + eigen(short), 0)
+    return Needs(work + multiplied(size, 0, 0), products + eigen(short), 0)
 
 
 def returned(size: Size) -> float:
-    """Return the bytes that making the transform that is returned takes.
+    """Return the bytes that principal directions of T_(3) take where they are made themselves (`kernels.principal.principal`).
 
-    Of a wide T_(3) its columns are made orthonormal by Cholesky, and in single precision the Gram matrix is one in double. Where
-    the answer has fewer directions than Q has columns, a QR decomposition takes two arrays of Q's size more, which nobody
-    knows before.
+    Of a wide T_(3) its columns are made orthonormal in place, by Cholesky from a Gram matrix or by reflections; in single
+    precision U comes from a Gram matrix in double, which every thread adds up by itself.
     """
     square = size.short**2
     if size.n1 * size.n2 > size.n3:
         return 3 * size.item * square
-    return 2 * size.item * square if size.item == 8 else (8 * (threads.count() + 2) + 2 * size.item) * square
+    if size.item == 8:
+        return 2 * size.item * square
+    threaded = threads.count() * (square + DOUBLED * size.short)
+    work = 2 * square * (size.entries // 2 < 2 * square)  # LAPACK's, where the memory of the result has no room for it
+    return 8 * max(threaded, square + work) + 2 * size.item * square
 
 
 def unfolding(shape: tuple[int, ...], mode: int, item: int) -> Needs:

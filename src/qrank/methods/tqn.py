@@ -227,8 +227,9 @@ class Learning(Recipe):
     def needs_of_prior(self, layout: Layout, size: Size) -> Needs:
         """Return what learning Q and shrinking under it take."""
         r = check_r(self.r, layout)
-        found = needs.learning(r, size) + needs.shrinking(r, size)
-        found = found._replace(memory=max(found.memory, needs.returned(size)))
+        learning = needs.learning(r, size)
+        learning = learning._replace(memory=max(learning.memory, needs.returned(size)))
+        found = learning + needs.shrinking(r, size)
         return found if self.update_every == 1 else found + Needs(size.n3 * r * size.item, 0, 0)
 
     def _whole(self, problem: Problem, primal: float, rank: int, slices: int) -> bool:
@@ -283,9 +284,10 @@ class MOTQN(Learning):
         """Return what V, R, Q and the descent take; a descent shrinks once or twice more, and of most arrays few are tried."""
         r, found = check_r(self.r, layout), super().needs_of_prior(layout, size)
         confined = size.bytes * r / size.n3 if r < size.n3 else 0.0  # T x_3 V
-        rotations = 8 * r * r * size.item
+        v, rotations = size.n3 * r * size.item, 8 * r * r * size.item
+        learning = max(v + needs.returned(size), 2 * v + rotations + confined)
         return Needs(
-            found.memory + 3 * size.n3 * r * size.item + rotations + confined + needs.BLAS * 2,
+            needs.shrinking(r, size).memory + learning + needs.BLAS * 2,
             (1 + 1.5 * self.descents / (1 + REST * (self.start == "spun"))) * found.flops,
             0,
         )

@@ -85,8 +85,10 @@ class ManifoldDescent(Learner):
 
     def prox(self, t: np.ndarray, lam: float, penalty: Penalty, state: QState, work: Workspace) -> Proxed:
         """Return X under Q after up to ``steps`` decreasing steps."""
-        v, s = kernels.of(t).principal(t, self.r)
-        v = v * facing(v)  # a spun descent starts from them: which of the two each is must not hang on rounding
+        v, s = kernels.of(t).principal(
+            t, self.r, None if self.begin == "last" else state.q
+        )  # in the memory of the last Q
+        v *= facing(v)  # a spun descent starts from them: which of the two each is must not hang on rounding
         f = Envelope(t, v, lam, penalty, work.array("spare", (self.r, *t.shape[1:]), t.dtype))
         kind = kernels.of(t)
         rotation = kind.eye(self.r, self.r, t)

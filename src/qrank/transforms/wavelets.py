@@ -11,6 +11,8 @@ import scipy.sparse
 
 from .base import Matrix
 
+SMALL = 256  # a dense product of so many rows is faster than a sparse one
+
 
 def daubechies(moments: int) -> np.ndarray:
     """Return the 2 * moments taps of the orthonormal Daubechies low-pass filter, by spectral factorisation.
@@ -64,4 +66,4 @@ def wavelet(n3: int, moments: int = 4, levels: int | None = None) -> Matrix:
         q = scipy.sparse.block_diag([level, scipy.sparse.eye_array(n3 - band)], format="csr") @ q
         band = half + odd
     q = q.T.tocsr()
-    return Matrix(q if n3 > 256 else q.toarray())  # a small dense product is faster than a sparse one
+    return Matrix(q if n3 > SMALL else q.toarray())
