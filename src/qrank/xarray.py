@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from . import kernels
 from .api import complete, names_of
 from .errors import InputError, nearest, need
 from .result import Completion
@@ -94,7 +95,7 @@ class Dataset:
         arrays = {str(name): one for name, one in self._dataset.data_vars.items()}
         if variables is None:
             able = [name for name, one in arrays.items() if one.dtype.kind in "fiub" and one.ndim > 1]
-            names = able if together else [name for name in able if bool(arrays[name].isnull().any())]
+            names = able if together else [name for name in able if not _known(arrays[name]).all()]
         else:
             names = [variables] if isinstance(variables, str) else [str(name) for name in variables]
         for name in names:
@@ -112,7 +113,8 @@ class Dataset:
         return {name: complete(self._dataset[name], **options) for name in names}
 
     def _together(self, names: list[str], options: dict[str, Any]) -> dict[str, Completion]:
-        arrays = [self._dataset[name].astype(float) for name in names]
+        arrays = [self._dataset[name] for name in names]
+        arrays = [one.astype(float).where(_known(one)) for one in arrays]
         stack = _xarray.concat(arrays, dim=_xarray.Variable(VARIABLE, names), coords="minimal", compat="override")
         if VARIABLE in names_of(arrays[0]):
             raise InputError(f"a dimension is named '{VARIABLE}': rename it to complete variables together")
@@ -131,6 +133,11 @@ class Dataset:
             error = None if found.error is None else x.copy(data=found.error.isel({VARIABLE: k}).values)
             parts[name] = (x, error, given.copy(data=found.undetermined.isel({VARIABLE: k}).values))
         return parts
+
+
+def _known(array: Any) -> Any:
+    """Return where an array holds what is neither NaN nor its mark of a missing entry."""
+    return array.copy(data=kernels.of(array).known(array, None))
 
 
 def _axes(dims: Any, options: dict[str, Any]) -> dict[str, Any]:

@@ -69,8 +69,9 @@ def complete(
     ----------
     y
         The array, of two or more axes; never changed. NaN in a float array, or the mask of a masked array, marks what is
-        missing unless ``observed`` is given. A zero is a value like any other. Or a table, a ``DataFrame`` or ``Series`` of
-        pandas or polars: its columns of numbers are filled, all others are carried along.
+        missing unless ``observed`` is given; so do, of an array of xarray, its attributes ``_FillValue`` and ``missing_value`` and
+        rioxarray's nodata. A zero is a value like any other. Or a table, a ``DataFrame`` or ``Series`` of pandas or polars:
+        its columns of numbers are filled, all others are carried along.
     observed
         Boolean, True where the value is known, of y's shape or broadcastable to it: (height, width) does for pictures and
         clips of that size, in colour or not. A labelled one goes along the axes of y that have its names.

@@ -19,9 +19,11 @@ from ..errors import FileError, InputError, need
 from ..files import check_output
 from ..files.chunks import Chunks, read_chunks, write_chunks
 from ..files.loaded import restore
+from ..files.raster import without_nodata
 from ..files.sniff import split_key
 from ..kernels import threads
 from ..kernels.chunked.space import chunk_size
+from ..kernels.marks import marked
 from ..methods import Auto, Method
 from ..result import Completion, Status
 from ..text import duration
@@ -155,6 +157,12 @@ def fill_by_chunks(
         proposal = cheaper(*size, axes, method) if slice_axes is None else None
         out.print("\n".join(lines if proposal is None else [*lines, proposal]))
         out.print(f"slices: {' x '.join(loaded.axes[axis] for axis in axes)}; filling with {method.name}")
+        if loaded.marks:
+            out.print(
+                f"nodata: {', '.join(f'{mark:g}' for mark in loaded.marks)} in the file stands for a missing entry"
+            )
+        if loaded.said is not None and holes.value is None:
+            out.print(loaded.said)
         if dashboard is not None:
             out.print(f"dashboard: {dashboard}")
         hush = warnings.catch_warnings(action="ignore", category=UserWarning)  # the status says it
@@ -191,7 +199,9 @@ def _tell(out: Any, result: Completion, facts: dict[str, Any]) -> None:
 def _known(loaded: Chunks, holes: Holes, seed: int) -> tuple[Any, Any]:
     """Return what is known, lazily, and what was dropped to try things out, or None."""
     da, array = need("dask.array", "dask", "filling by chunks"), loaded.array
-    known = ~da.isnan(array) if array.dtype.kind == "f" else da.ones(array.shape, bool, chunks=array.chunks)
+    known = ~da.isnan(array) if array.dtype.kind == "f" else da.ones(array.shape, dtype=bool, chunks=array.chunks)
+    if loaded.marks:
+        known &= ~marked(array, list(loaded.marks))
     if holes.value is not None:
         known &= array != holes.value
     if holes.below is not None:
@@ -215,8 +225,11 @@ def _native(x: Any, loaded: Chunks, known: Any) -> Any:
     """Return the answer in the data's own type; what was known is as it was."""
     if loaded.array.dtype.kind == "f":
         return x
-    native = x.map_blocks(restore, loaded.array.dtype, loaded.path.name, dtype=loaded.array.dtype)
-    return need("dask.array", "dask", "").where(known, loaded.array, native)
+    da, dtype = need("dask.array", "dask", ""), loaded.array.dtype
+    native = x.map_blocks(restore, dtype, loaded.path.name, dtype=dtype)
+    if loaded.marks:
+        native = da.map_blocks(without_nodata, native, loaded.marks[0], ~known, dtype=dtype)
+    return da.where(known, loaded.array, native)
 
 
 def _quality(x: Any, truth: Any, dropped: Any) -> dict[str, float]:

@@ -100,5 +100,5 @@ def native(x: np.ndarray, loaded: Loaded, fit: Fit, known: np.ndarray) -> np.nda
     """
     if loaded.data.dtype.kind == "f":
         return x
-    x = without_nodata(restore(x, loaded.data.dtype, loaded.name), loaded, ~known)
+    x = without_nodata(restore(x, loaded.data.dtype, loaded.name), loaded.meta.get("nodata"), ~known)
     return fit.restore(x, loaded.data, known)

@@ -111,6 +111,8 @@ class MissingOptions:
         """Return what was made of the data without being asked, or is not filled, in words."""
         nodata = loaded.meta.get("nodata")
         lines = [] if nodata is None else [f"nodata: {nodata:g} in the file stands for a missing entry"]
+        if (lacking := loaded.meta.get("unwritten")) is not None and self.missing_value is None:
+            lines.append(lacking)
         if not self.missing_files and (lacking := lost(loaded)):
             names = ", ".join(list(lacking.values())[:3]) + (", …" if len(lacking) > 3 else "")
             lines.append(f"not there, by the numbers of the others: {names} (--missing-files fills them)")

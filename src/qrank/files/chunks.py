@@ -23,6 +23,7 @@ from qrank.files.guard import pickled, reading, writing
 from qrank.files.sniff import READABLE, kind_of, kind_of_suffix, split_key
 from qrank.files.which_array import choose
 from qrank.kernels.chunked.space import gently
+from qrank.kernels.marks import marks_of
 
 KINDS = ("zarr", "hdf5", "npy", "netcdf")
 
@@ -36,6 +37,8 @@ class Chunks:
     kind: str
     path: Path
     key: str | None = None
+    marks: tuple[float | int, ...] = ()  # values that stand for missing entries
+    said: str | None = None  # of chunks that are not stored
 
 
 def read_chunks(path: str | os.PathLike[str]) -> Chunks:
@@ -56,11 +59,11 @@ def read_chunks(path: str | os.PathLike[str]) -> Chunks:
             f"{file} is {READABLE[kind]}: by chunks, zarr, HDF5, .npy and netCDF are read; leave --memory out"
         )
     with reading(file, READABLE[kind]):
-        array, axes, key = {"zarr": _zarr, "hdf5": _hdf5, "npy": _npy, "netcdf": _netcdf}[kind](file, key)
+        array, axes, key, *about = {"zarr": _zarr, "hdf5": _hdf5, "npy": _npy, "netcdf": _netcdf}[kind](file, key)
     if array.size == 0:
         raise FileError(f"{file} is empty: its array is {' x '.join(map(str, array.shape))}")
     names = tuple(axes) if axes and all(axes) and len(set(axes)) == array.ndim else ()
-    return Chunks(array, names or tuple(f"axis {i}" for i in range(array.ndim)), kind, file, key)
+    return Chunks(array, names or tuple(f"axis {i}" for i in range(array.ndim)), kind, file, key, *about)
 
 
 def _lazy(source: Any, chunks: Any) -> Any:
@@ -88,7 +91,7 @@ def together(shape: tuple[int, ...], chunks: tuple[int, ...], limit: int, in_ord
     return tuple(sides)
 
 
-def _zarr(file: Path, key: str | None) -> tuple[Any, Any, str]:
+def _zarr(file: Path, key: str | None) -> tuple[Any, ...]:
     zarr = need("zarr", "files", "reading zarr")
     zarr_store._weigh(file)
     arrays = zarr_store._arrays(zarr.open(store=str(file), mode="r"))
@@ -99,10 +102,10 @@ def _zarr(file: Path, key: str | None) -> tuple[Any, Any, str]:
     if "pickle" in json.dumps(codecs, default=str).lower():
         raise FileError(pickled(file))
     names = getattr(array.metadata, "dimension_names", None) or dict(array.attrs).get("_ARRAY_DIMENSIONS") or ()
-    return _lazy(array, array.chunks), names, name
+    return _lazy(array, array.chunks), names, name, tuple(zarr_store.marks(array)), zarr_store.unwritten(array)
 
 
-def _hdf5(file: Path, key: str | None) -> tuple[Any, Any, str]:
+def _hdf5(file: Path, key: str | None) -> tuple[Any, ...]:
     with need("h5py", "files", "reading HDF5").File(file, "r") as opened:
         found = {name: one for name, one in hdf5.datasets(opened).items() if one.dtype.kind in "biuf"}
         name = choose(file, None if key is None else key.strip("/"), {k: one.shape for k, one in found.items()})
@@ -111,7 +114,8 @@ def _hdf5(file: Path, key: str | None) -> tuple[Any, Any, str]:
             raise FileError(f"{file}::{name} is in other files, which are not followed; copy it into one")
         labels = tuple(dim.label for dim in one.dims)
         source, chunks = InFile(str(file), name, one.shape, one.dtype), one.chunks
-    return _lazy(source, chunks), labels, name
+        marks = tuple(marks_of(one.attrs, one.dtype))
+    return _lazy(source, chunks), labels, name, marks
 
 
 def _npy(file: Path, key: str | None) -> tuple[Any, Any, None]:

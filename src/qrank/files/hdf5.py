@@ -13,9 +13,11 @@ import numpy as np
 from qrank.atomic import reserve
 from qrank.errors import FileError, need
 from qrank.files.arrays import plain
-from qrank.files.loaded import Ask, Loaded, source_of
+from qrank.files.loaded import Ask, Loaded, source_of, unmarked
+from qrank.files.raster import with_nodata
 from qrank.files.room import DEFLATE, DENSEST, PLAIN, check_room
 from qrank.files.which_array import choose
+from qrank.kernels.marks import marks_of
 
 # Written by HDF5's own dimension scales: a copy of them would point to what is gone.
 SCALE_ATTRIBUTES = ("DIMENSION_LIST", "REFERENCE_LIST", "CLASS", "NAME")
@@ -47,7 +49,8 @@ def read(path: Path, ask: Ask) -> Loaded:
         check(path, [dataset])
         labels = tuple(dim.label or (Path(dim[0].name).name if len(dim) else "") for dim in dataset.dims)
         axes = labels if all(labels) and len(set(labels)) == len(labels) else ()
-        return plain(dataset[()], "hdf5", path, ask, axes, key=key, attrs=_attributes(dataset))
+        data, about = unmarked(dataset[()], marks_of(dataset.attrs, dataset.dtype))
+        return plain(data, "hdf5", path, ask, axes, key=key, attrs=_attributes(dataset), **about)
 
 
 def check(path: Path, chosen: Iterable[Any]) -> None:
@@ -98,7 +101,7 @@ def _is_bare_dimension(dataset: Any) -> bool:
 def write(path: Path, array: np.ndarray, like: Loaded, key: str | None) -> None:
     """Write a dataset into a copy of the file it came from, or into a new file."""
     if source := source_of(like, "hdf5"):
-        return replace(path, source, key or "data", array)
+        return replace(path, source, key or "data", with_nodata(array, like.meta.get("nodata")))
     reserve(path, array.nbytes)
     with need("h5py", "files", "writing HDF5").File(path, "w") as file:
         dataset = file.create_dataset(key or "data", data=array)

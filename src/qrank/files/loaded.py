@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from qrank.errors import FileError, InputError
+from qrank.kernels.marks import marked
 
 if TYPE_CHECKING:
     from xarray import DataArray
@@ -190,6 +191,18 @@ def numeric(array: np.ndarray, name: str) -> np.ndarray:
     if array.dtype.kind not in "biufc":
         raise FileError(f"{name} holds {array.dtype}, not numbers")
     return array
+
+
+def unmarked(data: np.ndarray, marks: list[float | int]) -> tuple[np.ndarray, dict[str, Any]]:
+    """Return numbers with one mark of missing entries, NaN where they are floats, and what is kept to write it again.
+
+    >>> unmarked(np.array([1, -1, -2], np.int16), [-1, -2])
+    (array([ 1, -1, -1], dtype=int16), {'nodata': -1})
+    """
+    if not marks:
+        return data, {}
+    mark = data.dtype.type(np.nan if data.dtype.kind == "f" else marks[0])
+    return np.where(marked(data, marks), mark, data), {"nodata": marks[0]}
 
 
 def restore(array: np.ndarray, native: np.dtype, name: str) -> np.ndarray:

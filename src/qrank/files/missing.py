@@ -26,7 +26,7 @@ def missing_mask(
 ) -> np.ndarray:
     """Return a bool array of the shape of ``loaded.data``, True where an entry is missing.
 
-    NaN is always missing, and the nodata value of a raster. Further: entries equal to ``value``; entries where ``mask_file`` (a picture,
+    NaN is always missing, and the file's own mark (a raster's nodata, ``_FillValue``). Further: entries equal to ``value``; entries where ``mask_file`` (a picture,
     array or video) is not zero, one still mask serving all frames and all colours; entries less than
     ``below`` or greater than ``above``; with ``alpha`` pixels that are wholly transparent; and a share ``drop`` of the entries, drawn by ``rng``.
 

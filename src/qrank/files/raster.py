@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from qrank.files.loaded import Loaded
-
 NODATA = 42113
 # ModelPixelScale, ModelTiepoint, ModelTransformation, the three of GeoKeys, RPCs: they hold for pictures of one size only.
 GEOGRAPHIC = (33550, 33922, 34264, 34735, 34736, 34737, 50844)
@@ -111,14 +109,12 @@ def with_nodata(array: np.ndarray, nodata: float | None) -> np.ndarray:
     return np.where(np.isnan(array), array.dtype.type(nodata), array)
 
 
-def without_nodata(x: np.ndarray, loaded: Loaded, filled: np.ndarray) -> np.ndarray:
+def without_nodata(x: np.ndarray, nodata: float | None, filled: np.ndarray) -> np.ndarray:
     """Return integers in which no filled entry has the value that stands for none: it gets the next one.
 
-    >>> loaded = Loaded(np.zeros((1, 2), np.uint8), ("height", "width"), (0, 1), "tiff", None, {"nodata": 0})
-    >>> without_nodata(np.array([[0, 0]], np.uint8), loaded, np.array([[True, False]]))
+    >>> without_nodata(np.array([[0, 0]], np.uint8), 0, np.array([[True, False]]))
     array([[1, 0]], dtype=uint8)
     """
-    nodata = loaded.meta.get("nodata")
     if nodata is None or x.dtype.kind not in "iu":
         return x
     beside = nodata + 1 if nodata < np.iinfo(x.dtype).max else nodata - 1

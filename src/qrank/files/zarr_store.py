@@ -14,9 +14,11 @@ import numpy as np
 from qrank.errors import FileError, need
 from qrank.files.arrays import plain
 from qrank.files.guard import pickled
-from qrank.files.loaded import Ask, Loaded, source_of
+from qrank.files.loaded import Ask, Loaded, source_of, unmarked
+from qrank.files.raster import with_nodata
 from qrank.files.room import check_room
 from qrank.files.which_array import choose
+from qrank.kernels.marks import marks_of
 
 FEW_CHUNKS, CHUNKS_A_FILE = 1 << 14, 1 << 12  # chunks that a store may claim: in all, and for each of its files
 ROOT = "/"  # the name of an array that is the whole store
@@ -41,7 +43,27 @@ def read(path: Path, ask: Ask) -> Loaded:
     attrs = dict(array.attrs)
     names = tuple(getattr(array.metadata, "dimension_names", None) or attrs.get("_ARRAY_DIMENSIONS") or ())
     axes = names if all(names) and len(set(names)) == len(names) == array.ndim else ()
-    return plain(np.asarray(array[...]), "zarr", path, ask, axes, key=key, attrs=attrs)
+    data, about = unmarked(np.asarray(array[...]), marks(array))
+    return plain(data, "zarr", path, ask, axes, key=key, attrs=attrs, unwritten=unwritten(array), **about)
+
+
+def marks(array: Any) -> list[float | int]:
+    """Return the values that stand for missing entries; in a store of version 2 that xarray wrote the fill value does.
+
+    Elsewhere that is no more than what chunks that are not stored are read as, and chunks that hold nothing else are not stored.
+    """
+    attrs = dict(array.attrs)
+    by_xarray = array.metadata.zarr_format == 2 and "_ARRAY_DIMENSIONS" in attrs
+    return marks_of(attrs, array.dtype, array.fill_value if by_xarray else None)
+
+
+def unwritten(array: Any) -> str | None:
+    """Return a sentence on chunks that were never written, if there are some that are not taken for missing, or None."""
+    fill, lacking = array.fill_value, array.nchunks - array.nchunks_initialized
+    if lacking <= 0 or fill is None or fill != fill or fill in marks(array):
+        return None
+    share = f"{lacking} of {array.nchunks} chunks are not stored and were read as {fill:g}"
+    return f"{share}: are they gaps? (--missing-value={fill:g} takes every {fill:g} for missing)"
 
 
 def _weigh(path: Path) -> tuple[int, int]:
@@ -87,7 +109,7 @@ def write(path: Path, array: np.ndarray, like: Loaded, key: str | None) -> None:
         arrays = _arrays(zarr.open(store=str(path), mode="r+"))
         if key in arrays:
             arrays[key].resize(array.shape)
-            arrays[key][...] = array
+            arrays[key][...] = with_nodata(array, like.meta.get("nodata"))
             return
     name = None if key in (None, ROOT) else key
     if name is not None and source is None:

@@ -15,6 +15,7 @@ from .advance import advance, known_entries
 from .arrange import add_arranged, arranged, sampled, taken_back
 from .base import Kernels
 from .free import free_memory
+from .marks import marked, marks_beside
 from .principal import from_left, principal, short_side, under_left, under_principal
 from .shrink import shrink
 from .smoothing import smooth_fill, smoothness
@@ -108,11 +109,14 @@ class Host(Kernels):
 
     def known(self, array: Any, observed: Any) -> np.ndarray:
         """Return the boolean array that is True where an entry is known."""
+        marks = [] if observed is not None else marks_beside(array)
         array = _array(array)
         data = np.ma.getdata(array)
         masked = ~np.ma.getmaskarray(array) if isinstance(array, np.ma.MaskedArray) else None
         if observed is None:
             known = ~np.isnan(data) if data.dtype.kind == "f" else np.ones(data.shape, dtype=bool)
+            if marks:
+                known &= ~marked(data, marks)
             return known if masked is None else known & masked
         observed = np.asarray(observed)
         if observed.dtype != bool:
