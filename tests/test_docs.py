@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import qrank
 from qrank.methods import METHODS
 
 ROOT = Path(__file__).parents[1]
@@ -34,6 +35,11 @@ def test_the_list_of_options_is_that_of_the_source():
     assert (DOCS / "methods.md").read_text(encoding="utf-8") == made["page"]()
     for kind in METHODS.values():
         assert set(kind.options()) <= set(made["comments"](kind))  # every option is described
+
+
+def test_every_public_name_is_in_the_reference():
+    text = (DOCS / "api.md").read_text(encoding="utf-8")
+    assert {name for name in qrank.__all__ if not re.search(rf"qrank\.([\w.]+\.)?{name}\b", text)} == set()
 
 
 @pytest.mark.parametrize("path", GALLERY, ids=lambda path: path.stem)
