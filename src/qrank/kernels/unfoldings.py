@@ -157,16 +157,20 @@ class Unfolding:
 
     def product(self, x: np.ndarray, factor: np.ndarray) -> np.ndarray:
         """Return X_(mode) F^T for a matrix F in the form of a view: shape (side, r)."""
+        a = self.view(x)
+        if self.kind == "rows":
+            return matmul(a.T, factor)
+        if self.kind == "columns":
+            return matmul(a, factor.T)
 
         def work(part: slice) -> np.ndarray:
-            total: Any = 0
+            total = np.zeros((self.side, factor.shape[1]), x.dtype)
             for start in range(part.start, part.stop, self._length):
-                piece = Piece(self, slice(start, min(start + self._length, part.stop)))
-                a, f = self.flat(piece(x)), self.flat(piece.cut(factor), "factor")
-                total += a.T @ f if self.kind == "rows" else a @ f.T
+                piece = slice(start, min(start + self._length, part.stop))
+                total += self.flat(a[piece]) @ self.flat(factor[piece], "factor").T
             return total
 
-        return added(threads.each(work, len(self), -(-len(self) // PARTS)))  # as many sums, however many pieces
+        return added(threads.each(work, len(self), -(-len(self) // threads.count())))
 
     @property
     def axis(self) -> int:

@@ -48,6 +48,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ..errors import InputError
+from ..kernels import threads
 from ..kernels.memory import Workspace, scratch
 from ..kernels.products import keep_known, sums
 from ..kernels.unfoldings import Piece, Unfolding, accumulate, square
@@ -116,7 +117,9 @@ class TMac(Method):
         return low, high, more
 
     def needs(self, layout: Layout, dtype: np.dtype, p: float) -> Needs:
-        """Return what Z, the spare array and the factors take, of half the ranks that they may have, one twice while it grows."""
+        """Return what Z, the spare array and the factors take at the end: Y_n of the ranks that they may have, one twice while it
+        grows, and what X_n is made with.
+        """
         size, shape = Size.of(layout, dtype), layout.inner_shape
         n = size.entries
         free = _compatible([_rank_within(m, n // m, self.freedom * p * n) for m in shape])
@@ -128,7 +131,9 @@ class TMac(Method):
             ]
         factors = [r * (n // m) * size.item for r, m in zip(ranks, shape, strict=True)]
         flops = sum(8 * r * n for r in ranks)
-        memory, steps = 2 * size.bytes + (sum(factors) + max(factors)) / 2, min(60, self.max_steps)
+        small = max(r * m for r, m in zip(ranks, shape, strict=True)) * size.item
+        memory = 2 * size.bytes + sum(factors) + max(*factors, (3 + threads.count()) * small)
+        steps = min(60, self.max_steps)
         return Needs(memory, flops, steps) + needs.pieces(8, size, 1200)
 
     def init(self, problem: Problem, work: Workspace) -> State:
