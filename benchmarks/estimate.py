@@ -35,6 +35,7 @@ DIGITS = ("vmtqn", "motqn", "tnn", "tnn-c", "ttnn", "slicewise", "tqn")  # in si
 TOL = 1e-8  # with this tolerance in double from the first step, which takes more
 METHODS_OF_MEMORY = (*DIGITS, "views", "silrtc", "halrtc", "latent", "tmac", "f-tnn", "smooth", "interpolate")
 TYPES = ("float64", "float32")
+WORKERS = (2, 1)  # threads
 FORMS = ((48, 160, 240), (1800, 24, 24), (200, 96, 96), (60, 20, 2000))
 RUNS = (  # method, data, shape
     ("vmtqn", "clip", (24, 120, 216)),
@@ -100,17 +101,19 @@ def cells() -> dict[str, list[Any]]:
     for name in METHODS_OF_MEMORY:
         for shape in FORMS:
             for dtype in TYPES:
-                found[f"memory {name} {shape} {dtype}"] = ["of_memory", name, shape, dtype]
+                for workers in WORKERS:
+                    found[f"memory {name} {shape} {dtype} {workers}"] = [workers, "of_memory", name, shape, dtype]
     for name, data, shape in RUNS:
-        found[f"time {name} {data} {shape} float32"] = ["of_time", name, data, shape, "float32"]
+        found[f"time {name} {data} {shape} float32"] = [1, "of_time", name, data, shape, "float32"]
     return found
 
 
 def cell(words: list[Any]) -> dict[str, float] | None:
     """Return what is measured in a process of its own; None where that takes too long."""
-    workers = "1" if words[0] == "of_time" else "2"
-    env = {**os.environ, "MALLOC_MMAP_THRESHOLD_": str(1 << 20), "OMP_NUM_THREADS": workers}
-    command = [sys.executable, "-m", "benchmarks.estimate", json.dumps(words)]
+    workers, *rest = words
+    env = os.environ | {"MALLOC_MMAP_THRESHOLD_": str(1 << 20)}
+    env |= {f"{library}_NUM_THREADS": str(workers) for library in ("OMP", "OPENBLAS")}
+    command = [sys.executable, "-m", "benchmarks.estimate", json.dumps(rest)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, env=env, check=True)
     except subprocess.TimeoutExpired:
@@ -120,16 +123,22 @@ def cell(words: list[Any]) -> dict[str, float] | None:
 
 def page(found: dict[str, dict[str, float] | None]) -> str:
     """Return the page, from what was measured and what is estimated now."""
-    rows, ratios = [], []
-    for name in METHODS_OF_MEMORY:
-        told = []
-        for shape in FORMS:
-            for dtype in TYPES:
-                one = found.get(f"memory {name} {shape} {dtype}")
-                times = expected(name, shape, dtype, 0.5, 2).memory / (math.prod(shape) * np.dtype(dtype).itemsize)
-                ratios += [times / one["times"]] if one else []
-                told.append(f"{times:.1f} / {one['times']:.1f}" if one else f"{times:.1f} / –")
-        rows.append(f"| `{name}` | " + " | ".join(told) + " |")
+    tables, ratios = [], []
+    for workers in WORKERS:
+        rows = []
+        for name in METHODS_OF_MEMORY:
+            told = []
+            for shape in FORMS:
+                for dtype in TYPES:
+                    one = found.get(f"memory {name} {shape} {dtype} {workers}")
+                    size = math.prod(shape) * np.dtype(dtype).itemsize
+                    times = expected(name, shape, dtype, 0.5, workers).memory / size
+                    ratios += [times / one["times"]] if one else []
+                    told.append(f"{times:.1f} / {one['times']:.1f}" if one else f"{times:.1f} / –")
+            rows.append(f"| `{name}` | " + " | ".join(told) + " |")
+        head = f"{workers} thread{'s' * (workers > 1)}"
+        columns = " | ".join(f"{' x '.join(map(str, s))}, {d}" for s in FORMS for d in TYPES)
+        tables += ["", f"| {head} | {columns} |", "|---|" + "---|" * (len(TYPES) * len(FORMS)), *rows]
     timed, factors = [], []
     for name, data, shape in RUNS:
         one = found.get(f"time {name} {data} {shape} float32")
@@ -149,17 +158,14 @@ def page(found: dict[str, dict[str, float] | None]) -> str:
         f" measured. Of memory, {near} of {len(ratios)} estimates are within 25 % of the peak, all are {min(ratios):.2f} to"
         f" {max(ratios):.2f} times it; of time, {half} of {len(factors)} forecasts are within a factor of 2, all are"
         f" {min(factors):.2f} to {max(factors):.2f} times the CPU seconds of one thread, which other programs on the machine do"
-        " not change. `joined`, `patches`, `smooth` and `interpolate` have one factor each, rough for `patches`, and `auto` two; `kriging`, `similar` and"
+        " not change. Those of `auto`, `joined`, `patches`, `smooth` and `interpolate` are measured factors; `kriging`, `similar` and"
         " `biharmonic` tell no time. The constants of both were fitted to these very runs, so other data will be further off. Written by `python -m benchmarks.estimate`.",
         "",
-        f"**Memory** of {STEPS} steps, two threads: peak above the input over the array's bytes, estimated / measured."
+        f"**Memory** of {STEPS} steps: peak above the input over the array's bytes, estimated / measured."
         f" {', '.join(f'`{name}`' for name in DIGITS)} take their steps in single precision until X has more digits to be found;"
         f" here those of arrays in double begin in double (`tol={TOL:g}`), which is what a run takes at most. Of"
         f" {', '.join(f'`{name}`' for name in GROWING)}, whose ranks grow, whole runs.",
-        "",
-        "| method | " + " | ".join(f"{' x '.join(map(str, s))}, {d}" for s in FORMS for d in TYPES) + " |",
-        "|---|" + "---|" * (len(TYPES) * len(FORMS)),
-        *rows,
+        *tables,
         "",
         "**Time** of whole runs, 30 % known, float32, one thread.",
         "",

@@ -54,7 +54,8 @@ def in_process(code: str, *words: str) -> str:
 
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="the peak of a block is measured on Linux")
 @pytest.mark.parametrize(
-    ("name", "dtype"), [("vmtqn", "float64"), ("tnn", "float32"), ("halrtc", "float64"), ("views", "float64")]
+    ("name", "dtype"),
+    [("vmtqn", "float64"), ("tnn", "float32"), ("halrtc", "float64"), ("views", "float64"), ("tmac", "float32")],
 )
 def test_memory_is_told_within_a_quarter(name, dtype):
     found = json.loads(in_process(PEAK, name, dtype))
@@ -83,11 +84,16 @@ def test_the_sentence_says_what_to_do(little):
     little(100_000)
     with pytest.raises(TooLarge, match=r"takes about [\d.]+ MB of memory and 100 kB are free: .*effort='fast'"):
         qrank.complete(y, known)
-    with pytest.raises(TooLarge, match=r"limit the columns of Q \(r=…; now 80\); complete a part of it") as caught:
+    with pytest.raises(
+        TooLarge, match=r"limit the columns of Q \(r=…; now 80\); work by chunks .*--memory\); complete a part"
+    ) as caught:
         qrank.complete(y, known, "vmtqn", (1, 2))
     assert isinstance(caught.value, InputError)
     assert isinstance(caught.value, MemoryError)
     assert "float32" not in str(caught.value)  # it is that already
+    with pytest.raises(TooLarge) as caught:
+        qrank.complete(y, known, "latent", (1, 2))
+    assert "--memory" not in str(caught.value)  # it does not work by chunks
     assert qrank.complete(y).status is qrank.Status.COMPLETE  # nothing is missing: nothing is run
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..errors import TooLarge
 from ..kernels import threads
+from ..kernels.chunked.blocks import METHODS as BY_CHUNKS
 from ..methods import Auto, Method
 from ..run import in_single
 from ..tensor import Layout
@@ -121,7 +122,7 @@ def too_large(memory: float, free: int, layout: Layout, dtype: np.dtype, method:
     """Say that a run does not fit, and what would.
 
     >>> too_large(8e9, 1 << 30, Layout.of((500, 600, 700), (1, 2)), np.dtype(np.float32), Auto(effort="fast"))
-    'completing 500 x 600 x 700 with auto takes about 8 GB of memory and 1.07 GB are free: complete a part of it (fewer frames, a smaller size)'
+    'completing 500 x 600 x 700 with auto takes about 8 GB of memory and 1.07 GB are free: work by chunks (a Dask array; qrank fill --memory); complete a part of it (fewer frames, a smaller size)'
     """
     advice = []
     if dtype != np.float32:
@@ -130,6 +131,8 @@ def too_large(memory: float, free: int, layout: Layout, dtype: np.dtype, method:
         advice.append("take effort='fast' or a method by name")
     if getattr(method, "r", 0) is None and layout.n3 > LONG:
         advice.append(f"limit the columns of Q (r=…; now {min(layout.n3, math.prod(layout.slice_shape))})")
+    if isinstance(method, Auto) or (method.name in BY_CHUNKS and method.name != "views"):
+        advice.append("work by chunks (a Dask array; qrank fill --memory)")
     advice.append("complete a part of it (fewer frames, a smaller size)")
     takes = f"takes about {in_bytes(_rounded(memory))} of memory and {in_bytes(free)} are free"
     size = " x ".join(map(str, layout.shape))

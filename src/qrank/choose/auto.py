@@ -11,6 +11,7 @@ import numpy as np
 from .. import kernels
 from ..checkpoint import Journal
 from ..methods import METHODS, Auto
+from ..methods.auto import PART
 from ..methods.joined import Joined
 from ..methods.schedule import known_around
 from ..methods.views import Views
@@ -29,7 +30,6 @@ from .told import known_range, lost_with_others, spread_of, told_error, were_hid
 from .weigh import PAYS, Spread, calibrated, clearly_better
 from .weigh import weights as weighed
 
-PART = 1_200_000  # entries of the part that candidates are tried on
 CHECKED = 20_000  # known entries of large data that are kept back from the last runs, at most 0.5 %, to tell how far these are off
 SCATTERED = 0.8  # so much of what is known over all is known around missing entries that are scattered
 BRIEF = 10  # steps of a run that was asked to end

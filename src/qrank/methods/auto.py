@@ -21,12 +21,25 @@ from .needs import Needs
 from .views import Views
 
 EFFORTS = ("fast", "balanced", "best")
-# Bytes, measured on the clip and CIFAR-10 of docs/default.md and the arrays of docs/memory.md: an entry of the part that candidates
-# are tried on, an entry of all of it in the last runs, and what these take besides
-TRIED, LAST, ROOM = 100.0, 33.0, 2e7
-PART = (
-    1_200_000  # entries of the part that candidates are tried on; it takes 5 times what `views` does, the last runs 3
-)
+PART = 1_200_000  # entries of the part that candidates are tried on, at most
+# Measured on the clip and CIFAR-10 of docs/default.md and the arrays of docs/memory.md: bytes for an entry of the part that candidates
+# are tried on, for an entry of all of it in the last runs, and what either takes besides; and what the runs cost in those of `views`,
+# of candidates on all of the data, on a part of it, and of the last ones
+TRIED, LAST, ROOM = 90.0, 33.0, 1.5e7
+WHOLE, PARTLY, THEN = 9, 5, 3
+
+
+def sides(shape: tuple[int, ...], most: int) -> tuple[int, ...]:
+    """Return the sides of the part of so many entries at most that candidates are tried on: the longest are halved.
+
+    >>> sides((48, 160, 240), 1_200_000)
+    (48, 160, 120)
+    """
+    found = list(shape)
+    while math.prod(found) > most:
+        longest = found.index(max(found))
+        found[longest] = -(-found[longest] // 2)
+    return tuple(found)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -38,6 +51,7 @@ class Auto(Method):
     """
 
     nearby: ClassVar[bool] = True
+    single: ClassVar[float] = 0  # as `views`
     revision: ClassVar[int] = 4
     name: ClassVar[str] = "auto"
     about: ClassVar[str] = "the best of the others, chosen and weighed by known entries that are hidden from them"
@@ -59,9 +73,10 @@ class Auto(Method):
         if self.effort == "fast":
             return fast
         more, n = 4 if self.effort == "best" else 1, math.prod(layout.shape)
-        memory = max(TRIED * min(n, PART * more), ROOM + LAST * n)
-        tried = (5 * min(1, PART / n) + 3) * more
-        return Needs(max(fast.memory, memory), fast.flops, tried * fast.steps)
+        part = math.prod(sides(layout.inner_shape, PART * more))
+        memory = ROOM + max(TRIED * part, LAST * n)
+        tried = (WHOLE if part == n else PARTLY * part / n) + THEN
+        return Needs(max(fast.memory, memory), fast.flops, tried * more * fast.steps)
 
     @property
     def numpy_only(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
