@@ -139,11 +139,12 @@ def returned(size: Size) -> float:
     square = size.short**2
     if size.n1 * size.n2 > size.n3:
         return 3 * size.item * square
+    kept = 2 * size.item * square + threads.count() * BLAS  # SciPy's BLAS is another one than NumPy's
     if size.item == 8:
-        return 2 * size.item * square
+        return kept
     threaded = threads.count() * (square + DOUBLED * size.short)
     work = 2 * square * (size.entries // 2 < 2 * square)  # LAPACK's, where the memory of the result has no room for it
-    return 8 * max(threaded, square + work) + 2 * size.item * square
+    return 8 * max(threaded, square + work) + kept
 
 
 def unfolding(shape: tuple[int, ...], mode: int, item: int) -> Needs:
