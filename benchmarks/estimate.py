@@ -158,7 +158,7 @@ def page(found: dict[str, dict[str, float] | None]) -> str:
         f" measured. Of memory, {near} of {len(ratios)} estimates are within 25 % of the peak, all are {min(ratios):.2f} to"
         f" {max(ratios):.2f} times it; of time, {half} of {len(factors)} forecasts are within a factor of 2, all are"
         f" {min(factors):.2f} to {max(factors):.2f} times the CPU seconds of one thread, which other programs on the machine do"
-        " not change. Those of `auto`, `joined`, `patches`, `smooth` and `interpolate` are measured factors; `kriging`, `similar` and"
+        " not change. `auto`, `joined`, `patches`, `smooth` and `interpolate` have measured factors; `kriging`, `similar` and"
         " `biharmonic` tell no time. The constants of both were fitted to these very runs, so other data will be further off. Written by `python -m benchmarks.estimate`.",
         "",
         f"**Memory** of {STEPS} steps: peak above the input over the array's bytes, estimated / measured."

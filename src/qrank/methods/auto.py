@@ -17,6 +17,7 @@ from ..fit import Exact, Fit, Noisy, Robust
 from ..tensor import Layout
 from .base import Method
 from .doubts import check_noise, checked_outliers
+from .joined import Joined
 from .needs import Needs
 from .views import Views
 
@@ -74,7 +75,7 @@ class Auto(Method):
             return fast
         more, n = 4 if self.effort == "best" else 1, math.prod(layout.shape)
         part = math.prod(sides(layout.inner_shape, PART * more))
-        memory = ROOM + max(TRIED * part, LAST * n)
+        memory = max(ROOM + max(TRIED * part, LAST * n), Joined(noise=self.noise).needs(layout, dtype, p).memory)
         tried = (WHOLE if part == n else PARTLY * part / n) + THEN
         return Needs(max(fast.memory, memory), fast.flops, tried * more * fast.steps)
 

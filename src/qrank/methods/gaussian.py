@@ -28,9 +28,10 @@ import numpy as np
 
 from ..errors import InputError, KindError, nearest
 from ..fit import Exact, Fit, Noisy
+from ..kernels import threads
 from ..kernels.memory import Workspace
 from ..kernels.products import keep_known, sums
-from ..priors.gaussian import Kinds, Local
+from ..priors.gaussian import LEARN, PIECE, Kinds, Local
 from ..problem import Problem
 from ..result import Step
 from ..tensor import Layout
@@ -43,11 +44,8 @@ SHAPES = ("fibre", "cube", "slice")
 FIBRE = 128  # entries that the other axes of a fibre have at most
 ENTRIES = 100  # entries that a fibre has about at least
 FEWEST, MOST = 30, 80  # eigenpairs
-PATCHES, ROOM, WORK = (
-    9.0,
-    1.3e7,
-    2.6e5,
-)  # measured: times the array in single precision, bytes besides, operations an entry in a round
+WORK = 2.6e5  # measured: operations an entry in a round
+KIND = 0.7  # measured: share of the blocks that laws are learned from which is read at a time
 SHORT = 4  # axes up to this are never cut: colours
 
 
@@ -100,10 +98,20 @@ class GaussianPatches(Method):
         return Exact() if self.noise_level is None else Noisy(self.noise_level)
 
     def needs(self, layout: Layout, dtype: np.dtype, p: float) -> Needs:
-        """Return what was measured, and the views before: how many blocks are of a kind is not known before the run."""
+        """Return what the array and its variance take, blocks of one kind, and what threads work in; and the views before.
+
+        How many blocks are of a kind is not known before the run.
+        """
         size, views = Size.of(layout, np.dtype(np.float32)), Views().needs(layout, dtype, p)
         steps = views.steps + self.rounds * WORK * size.entries / views.flops  # of the views' size
-        return Needs(max(views.memory, ROOM + PATCHES * size.bytes), views.flops, steps)
+        block = self.block(layout.inner_shape)
+        places = math.prod(n - b + 1 for n, b in zip(layout.inner_shape, block, strict=True))
+        learned = KIND * min(LEARN, places) * math.prod(block) * size.item
+        arrays = (
+            5 * size.bytes + (np.dtype(dtype).itemsize > 4) * 2 * size.bytes
+        )  # what is given, in single precision, too
+        memory = arrays + learned + threads.count() * 3 * PIECE
+        return Needs(max(views.memory, memory), views.flops, steps)
 
     def block(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """Return the sides of a block of an array (..., n1, n2).
