@@ -90,7 +90,7 @@ def page(store: RunStore) -> str:
                 "",
                 f"Made by `python -m benchmarks.update DATA`. A tenth of the frames is new; draws {draws} of the holes, which chose nothing. 40 % of the",
                 f"generated clip is known, 30 % of the others; grain is noise of {GRAIN}. *Fewer steps* is the least of the draws. Steps are those over the",
-                "whole array; what fills new slices beforehand (under `auto` and `views` 16 steps of `views` on these and the eight before them) is in the",
+                "whole array; what fills new slices beforehand (under `auto` and `views` 16 steps of `views` on these and a dozen earlier ones) is in the",
                 "processor seconds, of all draws together. Decibels over all entries of the new frames and of the whole clip: mean, least and largest.",
                 "",
                 "| clip | method | fewer steps, times | fewer seconds, times | new frames, new run | update: new frames | update: whole clip |",

@@ -1,8 +1,8 @@
 """Where a run starts that goes on from an earlier answer: that answer, and what new slices are like beside it.
 
 A new slice is filled in two ways: from the directions in which the earlier slices vary (`kernels.against`), with what that leaves
-smoothed into it, and from the known entries nearby, the earlier slices being known; `views` looks at the new slices and a few
-before them alone instead. A few known entries that are hidden from both tell how much of each is taken.
+smoothed into it, and from the known entries nearby, the earlier slices being known; `views` looks at the new slices and those of
+the earlier ones that are most like them instead. A few known entries that are hidden from both tell how much of each is taken.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from ..run import Run
 from ..tensor import Layout
 
 MOST = 200  # earlier slices, the last ones, that new ones are compared with
-NEARBY = 8  # earlier slices at least that are looked at beside new ones
+NEARBY, LAST = 12, 2  # earlier slices at least that are looked at beside new ones; how many of these are the last
+PIECE = 64  # earlier slices that are compared at a time
 HIDDEN, TELLING = (
     0.05,
     200,
@@ -114,8 +115,8 @@ def _by_nearby(
     along: int,
     rng: np.random.Generator | None,
 ) -> np.ndarray:
-    """Return new slices from the entries around them, a few earlier slices being known in full; by `views` if there is an rng."""
-    few = old[-max(NEARBY, len(y)) :]
+    """Return new slices from the entries around them, those like them being known in full; by `views` if there is an rng."""
+    few = old[_like(old, y, known, max(NEARBY, len(y)))]
     values = np.moveaxis(np.concatenate([few, np.where(known, y, 0)]), 0, along)
     there = np.moveaxis(np.concatenate([np.ones(few.shape, bool), known]), 0, along)
     values, there = np.ascontiguousarray(values), np.ascontiguousarray(there)
@@ -126,3 +127,20 @@ def _by_nearby(
     else:
         found = smooth_fill(values, there)
     return np.moveaxis(found, along, 0)[len(few) :]
+
+
+def _like(old: np.ndarray, y: np.ndarray, known: np.ndarray, count: int) -> np.ndarray:
+    """Return in their order the earlier slices (m, ...) to look at beside new ones (k, ...): the last, and the nearest to any of these.
+
+    The distance of two is that at the entries which are known of the new one.
+    """
+    on = known.reshape(len(y), -1).astype(old.dtype)
+    rows = np.where(known, y, 0).reshape(len(y), -1)
+    away = np.concatenate(  # and the same for all earlier ones
+        [
+            np.square(flat) @ on.T - 2 * flat @ rows.T
+            for flat in (old[k : k + PIECE].reshape(-1, on.shape[1]) for k in range(0, len(old), PIECE))
+        ]
+    )
+    nearest = np.argsort(away, axis=0).ravel()  # of each new slice the nearest, then of each the second
+    return np.sort(list(dict.fromkeys([*range(max(0, len(old) - LAST), len(old)), *nearest.tolist()]))[:count])

@@ -35,7 +35,7 @@ WHOLE, EVEN = (
     1.08,
 )  # slices that come with such a share of their singular values are whole: rho is this one to the end
 AGAIN, AGAIN_RHO, AGAIN_STEPS = (
-    75.0,
+    50.0,
     1.35,
     15,
 )  # from an earlier answer: mu times its largest singular value, rho, steps
