@@ -106,11 +106,12 @@ class GaussianPatches(Method):
         steps = views.steps + self.rounds * WORK * size.entries / views.flops  # of the views' size
         block = self.block(layout.inner_shape)
         places = math.prod(n - b + 1 for n, b in zip(layout.inner_shape, block, strict=True))
-        learned = KIND * min(LEARN, places) * math.prod(block) * size.item
+        entries, r = math.prod(block), self._eigenpairs(block, p)
+        learned = KIND * min(LEARN, places) * entries * size.item
         arrays = (
             5 * size.bytes + (np.dtype(dtype).itemsize > 4) * 2 * size.bytes
         )  # what is given, in single precision, too
-        memory = arrays + learned + threads.count() * 3 * PIECE
+        memory = arrays + learned + threads.count() * (3 * PIECE + entries * r * (r + 1) / 2 * size.item)
         return Needs(max(views.memory, memory), views.flops, steps)
 
     def block(self, shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -151,9 +152,14 @@ class GaussianPatches(Method):
     def kinds(self, problem: Problem) -> Kinds:
         """Return the model of a problem's blocks."""
         block = self.block(problem.y.shape)
-        known = math.prod(block) * problem.count / problem.y.size
-        eigenpairs = min(max(FEWEST, known / 2), MOST) if self.eigenpairs is None else self.eigenpairs
-        return Kinds(block, int(self.clusters), int(eigenpairs), problem.variance(self.noise_level))
+        eigenpairs = self._eigenpairs(block, problem.count / problem.y.size)
+        return Kinds(block, int(self.clusters), eigenpairs, problem.variance(self.noise_level))
+
+    def _eigenpairs(self, block: tuple[int, ...], p: float) -> int:
+        """Return how many eigenpairs a kind of blocks has, of which a share p is known."""
+        if self.eigenpairs is not None:
+            return int(self.eigenpairs)
+        return int(min(max(FEWEST, math.prod(block) * p / 2), MOST))
 
     def beside(self, problem: Problem) -> Local:
         """Return the model as a prior beside others, on the grid of the rounds before the last."""
