@@ -229,3 +229,32 @@ def test_long_slices_are_shrunk_a_few_columns_at_a_time(dtype, shape, lam, rng):
     np.testing.assert_allclose(got, wanted, atol=2e-4 if dtype == "f4" else 1e-9)
     assert found.value == pytest.approx(values.sum(), rel=1e-4)
     assert found.rank == (values > 0).sum()
+
+
+@pytest.mark.parametrize(
+    ("kind", "shape"), [("f4", (6, 20, 30)), ("f8", (2, 80, 90)), ("f8", (2, 90, 80)), ("c16", (3, 70, 70))]
+)
+def test_slices_of_noise_take_no_decomposition(kind, shape, rng, monkeypatch):
+    """Their Gram matrix says that they vanish, where their norm alone does not."""
+    g = rng.standard_normal(shape) + (1j * rng.standard_normal(shape) if kind[0] == "c" else 0)
+    g = g.astype(kind)
+    lam = 1.1 * float(np.linalg.norm(g, 2, axis=(1, 2)).max())
+    energy = float(energies(g).sum())
+    assert (energies(g) > lam * lam).all()
+    monkeypatch.setattr(np.linalg, "eigh", None)
+    monkeypatch.setattr("qrank.kernels.shrink.eigh_above", None)
+    found = shrink(g, lam, Nuclear())
+    assert not g.any()
+    assert found.rank == 0
+    assert found.value == 0
+    assert found.envelope == pytest.approx(energy / (2 * lam), rel=1e-5)
+
+
+def test_both_parts_of_a_slice_of_noise_take_no_decomposition(rng, monkeypatch):
+    packed = Fourier(4).packed
+    g = packed.forward(rng.standard_normal((4, 70, 80)))
+    lam = 1.1 * spectral_norm(g, packed.multiplicity)
+    monkeypatch.setattr("qrank.kernels.shrink.eigh_above", None)
+    found = shrink(g, lam, Nuclear(), packed.multiplicity)
+    assert not g.any()
+    assert found.rank == 0

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from qrank.kernels.spectral import LONG, energies, gram_safe, singular_values, spectral_norm, tells
+from qrank.kernels.spectral import LONG, energies, gram_safe, singular_values, spectral_norm, tells, vanish
 
 
 @pytest.mark.parametrize(("kind", "safe"), [("f4", 1e-3), ("f8", 1e-6), ("c8", 1e-3), ("c16", 1e-6)])
@@ -46,3 +46,21 @@ def test_parts_of_complex_slices_belong_together(rng):
     largest = max(np.linalg.norm(one, 2) for one in whole)
     assert spectral_norm(parts, np.array([1, 2, 0, 2, 0])) == pytest.approx(largest)
     assert spectral_norm(parts) == pytest.approx(max(np.linalg.norm(one, 2) for one in parts))
+
+
+@pytest.mark.parametrize("kind", ["f4", "f8", "c8", "c16"])
+@pytest.mark.parametrize("unit", [1e-15, 1.0, 1e15])
+def test_slices_of_noise_are_known_to_vanish_without_a_decomposition(kind, unit, rng):
+    """Never one that does not; and one of noise from where lam is a tenth above its largest singular value."""
+    a = rng.standard_normal((20, 24, 40))
+    a = (unit * (a + 1j * rng.standard_normal(a.shape) if kind[0] == "c" else a)).astype(kind)
+    a[::2, 0] *= 3  # these are not noise alone
+    gram, first = a @ a.conj().swapaxes(1, 2), np.linalg.svd(a.astype(complex), compute_uv=False)[:, 0]
+    for lam in np.geomspace(0.3, 3, 9) * float(np.median(first)):
+        assert not vanish(gram, lam)[first > lam * (1 + 1e-5)].any()
+        assert vanish(gram, lam)[1::2][first[1::2] * 1.1 < lam].all()
+
+
+def test_thresholds_beyond_the_digits_say_nothing():
+    for lam in (1e-30, 1e30):
+        assert not vanish(np.zeros((2, 3, 3), np.float32), lam).any()

@@ -2,7 +2,9 @@
 
 Shrinking a slice G = U S V^T means replacing S by prox(S). Three facts make that cheap:
 
-1. **Screening.** sigma_1(G) <= ||G||_F, so a slice with ||G||_F <= lam vanishes: no decomposition is needed.
+1. **Screening.** sigma_1(G) <= ||G||_F, so a slice with ||G||_F <= lam vanishes: no decomposition is needed. Slices of noise
+   have all singular values alike, and sigma_1 is far below ||G||_F: for them the norms of powers of the Gram matrix K are near it,
+   sigma_1^4 <= ||K||_F^2 and sigma_1^8 <= ||K^2||_F^2, at the price of a product (`spectral.vanish`).
 2. **Gram matrix.** For n1 <= n2, G G^T = U S^2 U^T and the result is U_k diag(prox(s)/s) U_k^T G with the k columns
    that survive: one n1 x n1 eigendecomposition, of which only these k vectors are made, and products, instead of an SVD
    of n1 x n2.
@@ -27,7 +29,7 @@ import numpy as np
 from . import threads
 from .lapack import add_gram, eigh_above
 from .memory import scratch
-from .spectral import SLICES, energies_of, tells, transposed
+from .spectral import SLICES, energies_of, tells, transposed, vanish
 
 LARGE = 64  # short sides from here on are worth a decomposition of their own, of the values that survive only
 LONG = 4 * SLICES  # numbers from which on a slice is multiplied a few columns at a time
@@ -159,11 +161,27 @@ def _screened(a: np.ndarray, lam: float, penalty: Shrinkage, energy: np.ndarray)
 
 def _shrink_small(a: np.ndarray, lam: float, penalty: Shrinkage) -> Sums:
     """Shrink a few slices (m, n1, n2), n1 <= n2, in place, together."""
-    m, n1, n2 = a.shape
+    m, n1 = a.shape[:2]
     gram = np.matmul(a, transposed(a), out=scratch("gram", (m, n1, n1), a.dtype))
     energy = float(np.trace(gram, axis1=1, axis2=2).real.max())
     if not math.isfinite(energy):
         raise np.linalg.LinAlgError("the matrix is not finite")
+    gone = vanish(gram, lam)
+    if gone.any():
+        value, envelope = np.zeros(m), np.trace(gram, axis1=1, axis2=2).real / (2 * lam)
+        ranks, left = np.zeros(m, dtype=int), ~gone
+        a[gone] = 0
+        if left.any():
+            part = a[left]
+            value[left], envelope[left], ranks[left] = _decomposed(part, gram[left], energy, lam, penalty)
+            a[left] = part
+        return value, envelope, ranks
+    return _decomposed(a, gram, energy, lam, penalty)
+
+
+def _decomposed(a: np.ndarray, gram: np.ndarray, energy: float, lam: float, penalty: Shrinkage) -> Sums:
+    """Shrink a few slices (m, n1, n2), n1 <= n2, in place, given their Gram matrices, of trace ``energy`` at most."""
+    m, n1, n2 = a.shape
     sure = tells(energy, lam, a.dtype)
     w, v = np.linalg.eigh(gram)  # G G^H = V diag(s^2) V^H; only s > lam are wanted
     first = n1 - int((w > lam * lam).sum(axis=1).max(initial=0)) if sure else 0
@@ -222,6 +240,9 @@ def _shrink_large(a: np.ndarray, lam: float, penalty: Shrinkage) -> tuple[float,
     gram = scratch("gram", (n1, n1), a.dtype)
     add_gram(a, gram, first=True)
     energy = float(np.trace(gram, dtype=float))
+    if _vanishes(gram, lam, energy):
+        a[...] = 0
+        return 0.0, energy / (2 * lam), 0
     sure = tells(energy, lam, a.dtype)
     w, b = eigh_above(gram, lam * lam if sure else -np.inf)
     s = np.sqrt(np.maximum(w, 0))
@@ -258,6 +279,9 @@ def _shrink_parts(pair: np.ndarray, lam: float, penalty: Shrinkage) -> tuple[flo
     with np.errstate(over="ignore", invalid="ignore"):  # LAPACK will say that it is not finite
         np.add(blocks[:n1, :n1], blocks[n1:, n1:], out=gram.real)
     np.subtract(blocks[:n1, n1:].T, blocks[:n1, n1:], out=gram.imag)
+    if _vanishes(gram, lam, energy):
+        pair[...] = 0
+        return 0.0, energy / (2 * lam), 0
     sure = tells(energy, lam, gram.dtype)
     w, b = eigh_above(gram, lam * lam if sure else -np.inf)
     k, parts = len(w), cast(Any, b)
@@ -277,6 +301,13 @@ def _shrink_parts(pair: np.ndarray, lam: float, penalty: Shrinkage) -> tuple[flo
     if not wide:
         pair[...] = a.reshape(2, pair.shape[2], pair.shape[1]).swapaxes(1, 2)
     return _sums(s, lam, penalty, energy - float(w.sum(dtype=float)), n1 - k)
+
+
+def _vanishes(gram: np.ndarray, lam: float, energy: float) -> bool:
+    """Return whether it is sure that a slice vanishes, of whose Gram matrix the upper triangle is there."""
+    if energy > len(gram) * lam * lam:
+        return False
+    return bool(vanish((np.triu(gram) + np.triu(gram, 1).conj().T)[None], lam)[0])
 
 
 def _sums(s: np.ndarray, lam: float, penalty: Shrinkage, energy: float, others: int) -> tuple[float, float, int]:

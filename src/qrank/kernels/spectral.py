@@ -9,6 +9,7 @@ import numpy as np
 from . import threads
 
 LONG = 10_000  # rows from here on are worth a call of BLAS
+POWERS = 3  # of a Gram matrix whose norms are looked at: itself, its square and the square of that
 SLICES = 1 << 16  # numbers in one thread's piece: fits the second-level cache together with its workspace
 
 
@@ -28,6 +29,37 @@ def tells(energy: float, lam: float, dtype: np.dtype) -> bool:
     (True, False)
     """
     return lam * lam >= gram_safe(dtype) ** 2 * energy
+
+
+def vanish(gram: np.ndarray, lam: float) -> np.ndarray:
+    """Return of which Gram matrices (m, n, n) it is sure that no singular value of the slice is above lam.
+
+    Let w be the eigenvalues of K = gram / lam^2. None is above 1 if ||K||_F^2 = sum w^2 is not, or the same of K^2 or K^4, which
+    is nearer to the largest; one is above 1 if sum w^2 > sum w, or the same of the powers. Dividing first keeps the powers of what
+    matters from over- and underflow.
+
+    >>> vanish(np.stack([np.eye(9) / 4, np.diag([2.0] + 8 * [0.1])]), 1.0)
+    array([ True, False])
+    """
+    level, numbers = float(lam * lam), np.finfo(gram.dtype)
+    found = np.zeros(len(gram), dtype=bool)
+    if not float(numbers.tiny) <= level <= float(numbers.max):
+        return found
+    level = np.real(gram).dtype.type(level)
+    left = np.flatnonzero(
+        np.trace(gram, axis1=1, axis2=2).real / len(gram[0]) <= level
+    )  # so that no entry of K is above n
+    k = gram[left] / level
+    sums = np.trace(k, axis1=1, axis2=2).real
+    for power in range(POWERS):
+        if not len(left):
+            break
+        k = np.matmul(k, k) if power else k
+        squares = energies_of(k)
+        found[left[squares <= 1]] = True
+        open_ = (squares > 1) & (squares <= sums)
+        left, k, sums = left[open_], k[open_], squares[open_]
+    return found
 
 
 def energies(g: np.ndarray) -> np.ndarray:
