@@ -19,7 +19,7 @@ FITS = {"exact": "known entries", "noise": "noise", "outliers": "outliers", "ope
 def runs_of(y: np.ndarray, observed: np.ndarray, method: str) -> dict[str, Callable[[Any], Any]]:
     """Return a run of each fit on the same data, as a function of what is to be called after each step.
 
-    The operator is a cheap one: half the sum of every four neighbours in a row, of as many rows as that many numbers are known.
+    The operator is a cheap one, half the sum of every four neighbours in a row; there, what is not known counts as 0.
     """
     import qrank
 

@@ -315,8 +315,8 @@ def test_the_fits_are_of_the_same_data_each_with_its_own_measurements() -> None:
         steps: list[int] = []
         answers[name] = run(lambda record, steps=steps: steps.append(record.step)).x
         assert len(steps) > 5
-    assert np.abs(answers["operator"] - x)[omega].max() < 1e-3  # signs are undone: the same entries are known
-    errors = {name: np.linalg.norm((answer - x)[~omega]) for name, answer in answers.items()}
-    assert errors["operator"] == pytest.approx(errors["exact"], rel=0.1)
+    sums = [one.reshape(-1, 4).sum(axis=1) for one in (answers["operator"], np.where(omega, x, 0))]
+    np.testing.assert_allclose(*sums, atol=1e-3)  # what is known through it is the sums of four
+    errors = {name: np.linalg.norm((answer - x)[~omega]) for name, answer in answers.items() if name != "operator"}
     assert errors["noise"] > errors["exact"]
     assert errors["outliers"] > errors["exact"]
