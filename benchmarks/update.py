@@ -100,8 +100,8 @@ def page(store: RunStore) -> str:
                 "Where nothing is noisy, as in the generated clip without grain, every step of a run still counts at its end, and the five of `views` lose",
                 "most. What is lost is the multiplier part of T, which a result does not keep.",
                 "",
-                "`auto` goes on with what it chose for the earlier frames and tries nothing. In the first draw of that clip this was a patch model, where a new",
-                "run takes `views`: what is lost there is that of the choice. On clips of other seeds (1 to 3), made the same way, nothing was lost in the mean.",
+                "`auto` goes on with what it chose for the earlier frames and tries nothing, so where hidden entries lead it astray, for the earlier frames or",
+                "for all, the update differs by that: of the clip without grain, views and patches are within what a thousand hidden entries tell.",
                 "",
                 "[How an update goes](theory.md#new-slices-going-on-from-an-earlier-answer).",
             ]

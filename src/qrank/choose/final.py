@@ -16,9 +16,9 @@ GAINS = 0.99  # what does not take the error below this part of what it was is n
 def without_slight(weights: dict[str, float], errors: dict[str, float], trial: Runner) -> dict[str, float]:
     """Return the weights with those of what hardly gained on what it started from given to that: on large data a run is dear.
 
-    ``errors`` are those of the trial.
+    ``errors`` are those of the trial; the noise of the hidden entries, which is in all of them, is no gain.
     """
-    found = dict(weights)
+    found, errors = dict(weights), {name: trial.beyond_noise(error) for name, error in errors.items()}
     for name in reversed(weights):  # what starts from another comes after it
         after = trial.done[name].candidate.after
         heirs = any(found[one] > 0 for one in weights if trial.done[one].candidate.after == name)

@@ -54,7 +54,7 @@ AGAIN, AGAIN_STEPS, AGAIN_RELAX = (
     1.3,
     5,
     1.3,
-)  # a resumed run: sigma falls by so much a step, so many, T goes so far beyond X
+)  # a resumed run: sigma falls by so much a step, so many, T goes so far beyond X; less far where there are more steps
 WARM = 8.0  # a run from an earlier answer starts so many times below v
 
 
@@ -247,8 +247,10 @@ class ResumedViews(Views):
 
     @property
     def fit(self) -> Fit:
-        """How the answer agrees with what is known: T goes farther beyond X, as there are few steps."""
-        return Exact(self.absolute, AGAIN_RELAX) if self.noise is None else super().fit
+        """How the answer agrees with what is known: T goes the farther beyond X the fewer steps there are."""
+        if self.noise is not None:
+            return super().fit
+        return Exact(self.absolute, max(RELAX, AGAIN_RELAX * math.sqrt(AGAIN_STEPS / (self.steps or AGAIN_STEPS))))
 
     def pace(self, problem: Problem, first: float, end: float) -> tuple[float, float]:
         """Return the mu to start with, the farther below the one that is the end the more steps there are, and its growth."""
