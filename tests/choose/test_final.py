@@ -77,4 +77,6 @@ def test_what_hardly_gained_in_the_trial_is_not_run_on_large_data(setting):
     noisy = {name: float(np.hypot(1.0, error)) for name, error in {"a": 0.10, "b": 0.09, "c": 0.08}.items()}
     assert without_slight(weights, noisy, trial)["c"] == 0.0
     trial.limits = METHODS["auto"].configured(noise=1.0)
-    assert without_slight(weights, noisy, trial) == weights  # of hidden entries with noise of 1 a gain of a thousandth is much
+    assert (
+        without_slight(weights, noisy, trial) == weights
+    )  # of hidden entries with noise of 1 a gain of a thousandth is much
