@@ -251,10 +251,12 @@ def test_slices_of_noise_take_no_decomposition(kind, shape, rng, monkeypatch):
 
 
 def test_both_parts_of_a_slice_of_noise_take_no_decomposition(rng, monkeypatch):
-    packed = Fourier(4).packed
-    g = packed.forward(rng.standard_normal((4, 70, 80)))
+    packed, t = Fourier(4).packed, rng.standard_normal((4, 70, 80))
+    g = packed.forward(t)
     lam = 1.1 * spectral_norm(g, packed.multiplicity)
     monkeypatch.setattr("qrank.kernels.shrink.eigh_above", None)
     found = shrink(g, lam, Nuclear(), packed.multiplicity)
     assert not g.any()
     assert found.rank == 0
+    assert found.value == 0
+    assert found.envelope == pytest.approx(float(np.square(t).sum()) / (2 * lam))
