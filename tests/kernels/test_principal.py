@@ -120,6 +120,18 @@ def test_any_columns_are_made_orthonormal_in_place_the_first_ones_first(dtype, r
     np.testing.assert_allclose(np.abs(q[:, :4].T @ good), np.eye(4), atol=near)
 
 
+def test_columns_that_are_nearly_orthonormal_are_only_mended(rng, monkeypatch):
+    """Unless that fails."""
+    t, called = rng.standard_normal((15, 3, 3)), []
+    monkeypatch.setattr(principal, "_squared", called.append)
+    q = principal.principal(t.astype(np.float32), 9)[0]  # 135 numbers: not a whole number of doubles
+    np.testing.assert_allclose(q.T @ q, np.eye(9), atol=1e-5)
+    assert not called
+    monkeypatch.setattr(principal, "_mended", lambda q: False)
+    principal.principal(t, 9)
+    assert len(called) == 1
+
+
 def test_values_that_drown_in_the_gram_matrix_are_taken_from_a_wide_t(rng):
     """1e-16 beside 1 is nothing, but lengths of the rows are true; the largest is that of the Gram matrix."""
     t = stack(rng, (40, 3, 4), np.array([1.0, 1e-4, *np.geomspace(1e-8, 1e-9, 10)]))
