@@ -51,7 +51,7 @@ def test_a_judged_run_hands_on_its_weights_and_keeps_its_schedule(spectra, rng):
     method = METHODS["joined"].configured(judged=True, depth=40.0)
     run = Run(replace(problem, start=start), method, 0)
     run.finished()
-    found = method.as_judged(problem, run.state)
+    found = method.as_found(problem, run.state)
     assert (found.judged, found.depth, found.steps) == (False, 40.0, None)
     assert found.weights.shape == (STEPS, 1 + len(method.seen(problem)))
     np.testing.assert_allclose(found.weights[:, 1:].sum(axis=1), 1)

@@ -12,7 +12,6 @@ import numpy as np
 from .. import kernels
 from ..checkpoint import Journal
 from ..methods import Auto, Method
-from ..methods.views import Views
 from ..problem import Problem
 from ..result import OnStep, Record, Status
 from ..run import Run
@@ -85,9 +84,7 @@ class Runner:
 
     def _keep(self, candidate: Candidate, run: Run, begun: float, records: list[Record], doubted: bool) -> Outcome:
         self.seconds += run.seconds
-        method = candidate.method
-        if isinstance(method, Views) and method.judged:
-            method = method.as_judged(self.problem, run.state)
+        method = candidate.method.as_found(self.problem, run.state)
         kind = kernels.of(self.problem.y)
         doubt = run.doubt() if doubted else None  # first: both are made in the run's memory, and the answer stays there
         x = run.answer().reshape(self.problem.y.shape)

@@ -120,6 +120,10 @@ class Method:
         """Return a sign of how far each entry may be off, of y's shape and in no unit, or None: the model's own deviation."""
         return self.deviation(problem, state, work)
 
+    def as_found(self, problem: Problem, state: Any) -> Method:
+        """Return the method with what a run has chosen, if it chooses: for a run of all that is known, after one without hidden entries."""
+        return self
+
     def undetermined(self, problem: Problem) -> Any:
         """Return the missing entries of which the model says nothing, boolean, of y's shape.
 

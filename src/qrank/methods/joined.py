@@ -67,10 +67,9 @@ class Joined(Views):
         """Return itself: it always starts from an answer that is nearly right."""
         return self
 
-    def as_judged(self, problem: Problem, state: State) -> Joined:
+    def as_found(self, problem: Problem, state: State) -> Joined:
         """Return the method with the weights that a judged run has found; its schedule stays."""
-        found = super().as_judged(problem, state)
-        return replace(self, judged=False, weights=found.weights)
+        return replace(self, judged=False, weights=super().as_found(problem, state).weights)
 
     def step(self, problem: Problem, state: State, work: Workspace) -> tuple[State, Step]:
         """Run one step; the schedule ends where it was meant to."""

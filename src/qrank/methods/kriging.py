@@ -33,7 +33,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -118,6 +118,11 @@ class Kriging(Method):
         k = Covariances(ks, kt, np.full(c, size), np.full(c, 0.1 * size))
         group = groups(f.s, n_places, self.largest)
         return State(settings, f, group, k, np.zeros_like(f.d), ks, kt, 0)
+
+    def as_found(self, problem: Problem, state: State) -> Kriging:
+        """Return the method with the settings that a run has chosen."""
+        a, p, steps, _, _, times, axis = state.settings
+        return replace(self, a=a, p=p, steps=steps, times=times, axis=axis)
 
     def step(self, problem: Problem, state: State, work: Workspace) -> tuple[State, Step]:
         """Make one step of EM; the first ones with Ks = I."""

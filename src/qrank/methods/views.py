@@ -173,8 +173,10 @@ class Views(Recipe):
             weights = weights * np.where(np.arange(weights.shape[1]) == 0, self._unit(problem, seen), 1)
         return Average(tuple(seen), shape, weights, judge)
 
-    def as_judged(self, problem: Problem, state: State) -> Views:
-        """Return the method with the weights and the depth that a judged run has found, for a run of all that is known."""
+    def as_found(self, problem: Problem, state: State) -> Views:
+        """Return the method with the weights and the depth that a judged run has found."""
+        if not self.judged:
+            return self
         trail, views = np.array(state.prior.trail), self.prior(problem).priors
         table = trail[:, [0, *range(3, trail.shape[1])]]
         table[:, 0] /= self._unit(problem, views)  # sigma over v
