@@ -7,7 +7,7 @@ import scipy.io
 import qrank
 from conftest import LONG
 from qrank.errors import InputError, KindError
-from qrank.methods import METHODS, kronecker
+from qrank.methods import METHODS, kriging_choice, kronecker
 from qrank.methods.fibres import conditioned, fibre_axes, known_fibres
 from qrank.methods.kriging_choice import Settings, held_out
 from qrank.methods.kronecker import Covariances, Known
@@ -372,3 +372,36 @@ def test_nothing_is_held_out_where_it_would_leave_nothing():
     problem = Problem.of(y, np.broadcast_to(known, y.shape), slice_axes=(1, 2))
     settings = Settings(0.5, 1.0, 5, (0, 1, 2), (1, 1), 1, (2,))
     assert held_out(problem, settings, np.random.default_rng(1)) is None
+
+
+def test_a_run_tells_its_settings_and_a_run_with_them_is_the_same(rng, monkeypatch):
+    """So `auto` runs on everything what it has tried."""
+    x = drawn(rng)[0]
+    known = np.broadcast_to(some_known(rng, *x.shape[:2])[:, :, None], x.shape)
+    problem, method = Problem.of(np.where(known, x, 0), known), METHODS["kriging"].configured()
+    run = Run(problem, method, rng=0)
+    for _ in run:
+        pass
+    found = method.as_found(problem, run.state)
+    assert None not in (found.a, found.p, found.steps, found.times, found.axis)
+    monkeypatch.setattr("qrank.methods.kriging_choice.held_out", None)  # nothing is chosen any more
+    again = Run(problem, found, rng=1)
+    for _ in again:
+        pass
+    np.testing.assert_allclose(again.answer(), run.answer())
+
+
+def test_settings_are_chosen_by_two_draws_together(rng, monkeypatch):
+    """Of which each run sees what the other has hidden, and where one draw is luck the other says so."""
+    x = drawn(rng)[0]
+    known = np.broadcast_to(some_known(rng, *x.shape[:2])[:, :, None], x.shape)
+    squares, folds = kriging_choice._squares, []
+
+    def watched(method, settings, truth, without, hidden):
+        folds.append(hidden)
+        assert not (without.observed & hidden).any()
+        yield from squares(method, settings, truth, without, hidden)
+
+    monkeypatch.setattr(kriging_choice, "_squares", watched)
+    finished(np.where(known, x, 0), known, a=0.0, p=1.0)
+    assert len({one.tobytes() for one in folds}) == kriging_choice.FOLDS == 2
