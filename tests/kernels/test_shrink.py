@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qrank.kernels import threads
-from qrank.kernels.shrink import LONG, shrink
+from qrank.kernels.decomposed import LONG
+from qrank.kernels.shrink import shrink
 from qrank.kernels.spectral import energies, singular_values, spectral_norm
 from qrank.penalties import Grouped, LogSum, Nuclear, PShrinkage, Schatten
 from qrank.transforms import Fourier
@@ -242,7 +243,7 @@ def test_slices_of_noise_take_no_decomposition(kind, shape, rng, monkeypatch):
     energy = float(energies(g).sum())
     assert (energies(g) > lam * lam).all()
     monkeypatch.setattr(np.linalg, "eigh", None)
-    monkeypatch.setattr("qrank.kernels.shrink.eigh_above", None)
+    monkeypatch.setattr("qrank.kernels.decomposed.eigh_above", None)
     found = shrink(g, lam, Nuclear())
     assert not g.any()
     assert found.rank == 0
@@ -254,7 +255,7 @@ def test_both_parts_of_a_slice_of_noise_take_no_decomposition(rng, monkeypatch):
     packed, t = Fourier(4).packed, rng.standard_normal((4, 70, 80))
     g = packed.forward(t)
     lam = 1.1 * spectral_norm(g, packed.multiplicity)
-    monkeypatch.setattr("qrank.kernels.shrink.eigh_above", None)
+    monkeypatch.setattr("qrank.kernels.decomposed.eigh_above", None)
     found = shrink(g, lam, Nuclear(), packed.multiplicity)
     assert not g.any()
     assert found.rank == 0

@@ -60,6 +60,8 @@ TESTS = {
     "kernels/principal.py": ["kernels/test_principal.py", "priors/test_qnorm.py"],
     "kernels/products.py": ["kernels/test_products.py", "transforms/test_transforms.py"],
     "kernels/shrink.py": ["kernels/test_shrink.py"],
+    "kernels/decomposed.py": ["kernels/test_shrink.py"],
+    "kernels/marks.py": ["files/test_files_marks.py"],
     "kernels/similar.py": ["methods/test_similar.py"],
     "kernels/smoothing.py": ["kernels/test_smoothing.py"],
     "kernels/spectral.py": ["kernels/test_spectral.py", "kernels/test_shrink.py"],

@@ -40,8 +40,10 @@ def test_no_column_drowns_and_all_beat_straight_lines(table):
     found = qrank.complete(holed)
     ours, lines = errors(found.x, truth, holed), errors(holed.interpolate("time", limit_direction="both"), truth, holed)
     assert (ours < 0.6 * lines).all(), pd.DataFrame({"qrank": ours, "interpolate": lines})
-    drowned = errors(qrank.complete(holed, units="same").x, truth, holed)
-    assert (drowned[["T0", "T1", "T2"]] > 1.5 * ours[["T0", "T1", "T2"]]).all()
+    drowned = errors(qrank.complete(holed, method="views", units="same").x, truth, holed)
+    assert (
+        drowned[["T0", "T1", "T2"]] > 5 * ours[["T0", "T1", "T2"]]
+    ).all()  # patches alone tell them apart in one unit, too
     np.testing.assert_array_equal(found.x.to_numpy()[holed.notna()], holed.to_numpy()[holed.notna()])
     spread = errors(found.x, truth, holed) / found.error.where(holed.isna()).pow(2).mean().pow(0.5)
     assert spread.between(0.4, 2.5).all(), spread  # errors are in each column's own unit

@@ -14,8 +14,8 @@ import numpy as np
 
 from ..kernels import threads
 from ..kernels.advance import PASSED
+from ..kernels.decomposed import LARGE, LONG
 from ..kernels.products import CACHED, DOUBLED, FEWEST
-from ..kernels.shrink import LARGE, LONG
 from ..kernels.spectral import SLICES
 from ..kernels.unfoldings import DEPTH, UNFOLDED, Unfolding
 from ..tensor import Layout
