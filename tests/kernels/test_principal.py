@@ -114,7 +114,7 @@ def test_mending_makes_nearly_orthonormal_columns_so_and_says_where_it_cannot(rn
 def test_any_columns_are_made_orthonormal_in_place_the_first_ones_first(dtype, rng):
     good = np.linalg.qr(rng.standard_normal((300, 4)))[0]
     q = np.column_stack([good, good[:, :1], np.zeros((300, 2)), rng.standard_normal((300, 1))]).astype(dtype)
-    principal._squared(q)
+    principal._orthonormal(q)
     near = 1e-5 if dtype == np.float32 else 1e-12
     np.testing.assert_allclose(q.T @ q, np.eye(8), atol=near)
     np.testing.assert_allclose(np.abs(q[:, :4].T @ good), np.eye(4), atol=near)
@@ -123,7 +123,7 @@ def test_any_columns_are_made_orthonormal_in_place_the_first_ones_first(dtype, r
 def test_columns_that_are_nearly_orthonormal_are_only_mended(rng, monkeypatch):
     """Unless that fails."""
     t, called = rng.standard_normal((15, 3, 3)), []
-    monkeypatch.setattr(principal, "_squared", called.append)
+    monkeypatch.setattr(principal, "_orthonormal", called.append)
     q = principal.principal(t.astype(np.float32), 9)[0]  # 135 numbers: not a whole number of doubles
     np.testing.assert_allclose(q.T @ q, np.eye(9), atol=1e-5)
     assert not called

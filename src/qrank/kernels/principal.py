@@ -136,11 +136,11 @@ def principal(
     # The columns of T_(3)^T U are at right angles but for rounding, where T has any size in their direction. Where it has
     # none they are made so: which ones they are does not matter.
     if s.min() <= (2e-5 if t.dtype.itemsize < 8 else 3e-6) * s[0] or not _mended(q):
-        _squared(q)
+        _orthonormal(q)
     return q, s
 
 
-def _squared(q: np.ndarray) -> None:
+def _orthonormal(q: np.ndarray) -> None:
     """Make any columns orthonormal in place, each at right angles to those before it, by Householder reflections.
 
     LAPACK counts columns first and sees rows, of which it begins with the last: so the columns are turned round meanwhile.
